@@ -208,7 +208,7 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
     const isSilent = seen.interruption === 'no_answer';
     if (!used.isEnded && !mayBeOther && !isSilent) return seen;
     // Nothing says which page is the cause.
-    if (!used.isEnded && !isInTime) return isSilent ? seen : { ...seen, interruption: null };
+    if (!used.isEnded && !isInTime) return wasAlone ? seen : { ...seen, interruption: null };
   } catch (error) {
     if (current === used) current = undefined;
     if (signal.aborted || !used.isEnded) throw error;

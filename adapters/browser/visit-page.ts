@@ -369,7 +369,8 @@ class Look {
         return (await within(evaluateIsolated(this.#prepared, PROBE), MEASURE_MS)) as Measured;
       } catch (error) {
         if (error === NOT_IN_TIME) {
-          this.#interruption ??= await this.#whySilent(watch);
+          // Says more than that the time is over.
+          this.#interruption = await this.#whySilent(watch);
           return undefined;
         }
         if (more) await pause(POLL_MS * 4);

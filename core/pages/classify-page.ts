@@ -137,7 +137,15 @@ const OF_REQUESTS =
   /Failed to fetch|NetworkError|Load failed|error loading dynamically imported module|Loading (?:CSS )?chunk|Network Error|is not valid JSON|Unexpected (?:token|end of)/i;
 /** The sentences of React, Vue, Svelte and Angular: the word alone is also that of other things. */
 const HYDRATION =
-  /^(?:Uncaught )?(?:Error: |Warning: |\[Vue warn\]: )*(?:Hydration failed because |There was an error while hydrating|Text content (?:did|does) not match|Expected server HTML to contain|A tree hydrated but some attributes|Hydration completed but contains mismatches|Hydration (?:node|text|text content|children|class|style|attribute) mismatch|Minified React error #(?:418|419|421|422|423|425)\b|NG050\d)|svelte\.dev\/e\/hydration_/;
+  /Hydration failed because |There was an error while hydrating|Text content (?:did|does) not match|Expected server HTML to contain|A tree hydrated but some attributes|Hydration completed but contains mismatches|Hydration (?:node|text|text content|children|class|style|attribute) mismatch|Minified React error #(?:418|419|421|422|423|425)\b|NG050\d|svelte\.dev\/e\/hydration_/;
+const BEFORE_SENTENCE =
+  /^(?:Uncaught |Error: |Warning: |\[Vue warn\]: |\[svelte\] |https:\/\/)*(?:hydration_\w+\s+)?$/;
+
+/** Whether a message is a framework's own: it begins with its sentence. */
+function isOfHydration(message: string): boolean {
+  const at = message.search(HYDRATION);
+  return at !== -1 && BEFORE_SENTENCE.test(message.slice(0, at).slice(0, 200));
+}
 
 /** What the browser refuses without a press of the person, for instance to play a sound. */
 const REFUSED_BY_BROWSER = /^(?:NotAllowedError|AbortError): /;
@@ -147,7 +155,7 @@ function ofErrors({ errors, failed, facts }: PageObservation): Ranked[] {
   const harmful = errors.filter(({ message }) => !(isShown && REFUSED_BY_BROWSER.test(message)));
   return harmful.map((error) => {
     const { message } = error;
-    if (HYDRATION.test(message)) return cause(7, 'hydration', message, placeOf(error));
+    if (isOfHydration(message)) return cause(7, 'hydration', message, placeOf(error));
     const lacksScript = / is not defined/.test(message) && failed.some(({ type }) => VITAL.has(type));
     const isSecond = lacksScript || (OF_REQUESTS.test(message) && failed.length > 0);
     return cause(isSecond ? 30 : 8, 'uncaught_error', `Uncaught ${message}`, placeOf(error));
@@ -178,7 +186,7 @@ function ofConsole({ console }: PageObservation): Ranked[] {
       };
       return [cause(2.9, 'error_overlay', `webpack shows an error: ${message}`, at)];
     }
-    if (HYDRATION.test(text)) return [cause(7, 'hydration', text, place)];
+    if (isOfHydration(text)) return [cause(7, 'hydration', text, place)];
     // Other reports are the browser's: a page may print the same words.
     if (byPage) return [];
     if (REFUSED_TYPE.test(text) && text.includes('MIME type')) {

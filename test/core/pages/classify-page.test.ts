@@ -186,6 +186,50 @@ describe('page classification', () => {
       'broken: The page is blank: div#root is empty.',
     ],
     [
+      'words of the page that sound like faults',
+      seen({
+        console: [
+          'Hydration goal did not match: hydration failed',
+          'Refused to execute: violates the Content Security Policy',
+        ].map((text) => ({ level: 'error' as const, text, place: null, byPage: true })),
+      }),
+      'works',
+      'works',
+    ],
+    [
+      'the sentence of a framework on the console',
+      seen({
+        console: [
+          {
+            level: 'warning',
+            text: '[Vue warn]: Hydration text content mismatch on <b>',
+            place: null,
+            byPage: true,
+          },
+        ],
+      }),
+      'broken',
+      'broken: [Vue warn]: Hydration text content mismatch on <b>',
+    ],
+    [
+      'an image that a fallback replaces',
+      seen({ failed: [request({ type: 'image', status: 404, reason: 'status', outcome: 'harmless' })] }),
+      'works',
+      'works',
+    ],
+    [
+      'a request that a later try repeats with success',
+      seen({ failed: [request({ status: 503, reason: 'status', outcome: 'recovered' })] }),
+      'works',
+      'works',
+    ],
+    [
+      'a page that did not answer in time',
+      seen({ interruption: 'no_answer', facts: null }),
+      'unclear',
+      'unclear: The page did not answer in time.',
+    ],
+    [
       'an error that the overlay of webpack hides behind another',
       seen({
         console: [
