@@ -65,7 +65,7 @@ describe('findCommand', () => {
     [
       'FastAPI',
       { 'main.py': 'from fastapi import FastAPI\napi = FastAPI()\n' },
-      'python3 -m uvicorn main:api --host 127.0.0.1 --port "$PORT" --reload',
+      `${VENV}python3 -m uvicorn main:api --host 127.0.0.1 --port "$PORT" --reload`,
       8000,
     ],
     [
@@ -77,7 +77,7 @@ describe('findCommand', () => {
     [
       'Streamlit',
       { 'streamlit_app.py': 'import streamlit as st\n' },
-      'python3 -m streamlit run streamlit_app.py --server.port "$PORT" --server.address 127.0.0.1 --server.headless true --server.runOnSave true',
+      `${VENV}python3 -m streamlit run streamlit_app.py --server.port "$PORT" --server.address 127.0.0.1 --server.headless true --server.runOnSave true`,
       8501,
     ],
     ['Go', { 'go.mod': '', 'main.go': '' }, 'go run .', 8080],
@@ -155,6 +155,12 @@ describe('findCommand', () => {
     const install = find({ 'manage.py': '', 'pyproject.toml': '', [file]: '' })?.install;
     expect(install).toMatchObject({ makes: '.venv', inputs: [file] });
     expect(install?.command).toContain(command);
+  });
+
+  test('installs the framework of a Python project that names no packages', () => {
+    const install = find({ 'manage.py': '' })?.install;
+    expect(install).toMatchObject({ makes: '.venv', inputs: [] });
+    expect(install?.command).toContain("pip install --quiet 'django'");
   });
 
   test('installs nothing for a package without dependencies', () => {

@@ -230,7 +230,10 @@ function fromPackage(project: Project): FoundCommand | undefined {
 
 function fromDjango({ files }: Project): FoundCommand | undefined {
   if (!files.has('manage.py')) return undefined;
-  return python(files, 'Django', 'python3 manage.py runserver "127.0.0.1:$PORT"', 8000);
+  return python(files, 'Django', 'python3 manage.py runserver "127.0.0.1:$PORT"', {
+    port: 8000,
+    needs: 'django',
+  });
 }
 
 function fromPython({ files, texts }: Project): FoundCommand | undefined {
@@ -241,23 +244,21 @@ function fromPython({ files, texts }: Project): FoundCommand | undefined {
     const module = path.replace(/\.py$/, '').replaceAll('/', '.');
     if (/^[ \t]*(?:import|from)\s+streamlit\b/m.test(text)) {
       const line = `python3 -m streamlit run ${path} --server.port "$PORT" --server.address 127.0.0.1 --server.headless true --server.runOnSave true`;
-      return python(files, 'Streamlit', line, 8501);
+      return python(files, 'Streamlit', line, { port: 8501, needs: 'streamlit' });
     }
     if (/^[ \t]*(?:import|from)\s+gradio\b/m.test(text)) {
       const line = `GRADIO_SERVER_PORT="$PORT" python3 ${path}`;
-      return { ...python(files, 'Gradio', line, 7860), needsRestart: true };
+      return { ...python(files, 'Gradio', line, { port: 7860, needs: 'gradio' }), needsRestart: true };
     }
     if (app === undefined) continue;
     if (/\bFlask\(/.test(text)) {
-      return python(
-        files,
-        'Flask',
-        `python3 -m flask --app ${module}:${app} run --debug --port "$PORT"`,
-        5000,
-      );
+      return python(files, 'Flask', `python3 -m flask --app ${module}:${app} run --debug --port "$PORT"`, {
+        port: 5000,
+        needs: 'flask',
+      });
     }
     const line = `python3 -m uvicorn ${module}:${app} --host 127.0.0.1 --port "$PORT" --reload`;
-    return python(files, 'FastAPI (uvicorn)', line, 8000);
+    return python(files, 'FastAPI (uvicorn)', line, { port: 8000, needs: 'fastapi[standard]' });
   }
   return undefined;
 }
@@ -303,9 +304,24 @@ function fromStatic({ files }: Project): FoundCommand | undefined {
   };
 }
 
-function python(files: ReadonlySet<string>, kind: string, line: string, port: number): FoundCommand {
-  const install = installPython(files);
-  return { kind, command: install === undefined ? line : inVenv(line), port, cwd: '', install };
+/** The framework of a project that names no packages, unless the sandbox has it. */
+function installAlone(name: string): Install {
+  const module = name.replace(/\[.*/, '');
+  return {
+    command: `${MAKE_VENV} --system-site-packages && { .venv/bin/python -c 'import ${module}' 2>/dev/null || ${PIP_INSTALL} '${name}'; }`,
+    makes: '.venv',
+    inputs: [],
+  };
+}
+
+function python(
+  files: ReadonlySet<string>,
+  kind: string,
+  line: string,
+  { port, needs }: { readonly port: number; readonly needs: string },
+): FoundCommand {
+  const install = installPython(files) ?? installAlone(needs);
+  return { kind, command: inVenv(line), port, cwd: '', install };
 }
 
 export function inVenv(line: string): string {
