@@ -10,6 +10,7 @@ const FOLDERS = ['adapters', 'agent', 'client', 'console', 'core', 'guest', 'han
 
 /** Files that compute a pattern: what they compute of ordinary settings. */
 const COMPUTED: Readonly<Record<string, readonly string[]>> = {
+  'adapters/local/process-limit.ts': [String.raw`^Max open files +\S+ +(\d+)`],
   'adapters/mounts/bucket-supervisor.ts': [String.raw`^12 .* - fuse\S* (porthole-\S+) `],
   'core/auth/redact-secrets.ts': [PREVIEW_TOKEN_PATTERN],
   'core/mounts/resolve-mount.ts': [String.raw`^https://[a-z0-9-]+\.[a-z0-9-]+\.example\.com$`],
