@@ -32,6 +32,7 @@ describe('needsRestart', () => {
     'gunicorn app:app',
     'flask run',
     'npm start',
+    'ng serve',
     'pnpm run start',
     'npm run built',
   ])('restarts %s', (line) => {

@@ -22,6 +22,8 @@ export interface FirstProject {
   readonly files?: Readonly<Record<string, string>>;
   /** A text of its page. */
   readonly shows: string;
+  /** Errors of its page that do not come from its server. */
+  readonly noise?: RegExp;
   /** An edit after which the page has `EDITED`. */
   readonly edit: { readonly file: string; readonly from: string; readonly to: string };
   /** A program below /usr that a sandbox must have. */
@@ -126,6 +128,7 @@ func main() {
   },
   {
     name: 'create-vite vue',
+    core: true,
     generator: [...CREATE_VITE, 'vue'],
     shows: 'Get started',
     edit: editOf('src/components/HelloWorld.vue', 'Get started'),
@@ -248,15 +251,14 @@ func main() {
   },
   {
     name: 'django-admin startproject',
-    core: true,
     generator: [
       'sh',
       '-c',
-      'python3 -m venv made && made/bin/python -m pip install --quiet django==5.2.8 && mkdir app && made/bin/python -m django startproject site app && rm -rf made',
+      'python3 -m venv made && made/bin/python -m pip install --quiet django==5.2.8 && mkdir app && made/bin/python -m django startproject shop app && rm -rf made',
     ],
     shows: 'The install worked successfully',
     edit: editOf(
-      'site/urls.py',
+      'shop/urls.py',
       'urlpatterns = [',
       `from django.http import HttpResponse\nurlpatterns = [\n    path("", lambda _: HttpResponse("<h1>${EDITED}</h1>")),`,
     ),
@@ -277,6 +279,7 @@ func main() {
       'requirements.txt': 'streamlit\n',
     },
     shows: FIRST,
+    noise: /streamlit\.io|metrics/,
     edit: editOf('streamlit_app.py'),
   },
   {
@@ -325,6 +328,7 @@ async function generated(generator: readonly string[]): Promise<string> {
   const target = join(cacheFolder(), 'first-projects', digest);
   if (existsSync(target)) return target;
   const work = `${target}.${process.pid}`;
+  await rm(work, { recursive: true, force: true });
   await mkdir(work, { recursive: true });
   const [program = '', ...words] = generator;
   const env = {

@@ -44,6 +44,8 @@ const LOADS_ONCE: readonly (readonly [program: RegExp, argument: RegExp])[] = [
   [/^(?:\S*\/)?python[\d.]*$/, /\.py\b|^-m (?:uvicorn|gunicorn|hypercorn|flask|gradio)/],
   [/^(?:uvicorn|gunicorn|hypercorn|daphne)$/, ANY],
   [/^(?:flask|rackup|puma)$/, ANY],
+  // Its watcher misses files that are replaced.
+  [/^ng$/, /^serve\b/],
   // A program that was built before.
   [/^\.\/(?:target|bin|build)\//, ANY],
 ];
