@@ -336,3 +336,17 @@ def test_sends_only_what_has_changed(
     (folder / "src").write_text("a file")
     assert send() == (1, 2, 1)
     assert run.files.text("project/src") == "a file"
+
+
+def test_sends_a_folder_with_a_file_larger_than_an_archive(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for name in ("a.txt", "z.txt"):
+        (folder / name).write_text(name)
+    (folder / "model.bin").write_bytes(b"x" * (40 * 1_048_576))
+    assert run.files.upload_folder(str(folder), to="models") == (3, 0, 0)
+    sizes = {each["name"]: each["size"] for each in run.files.list("models")["entries"]}
+    assert sizes == {"a.txt": 5, "model.bin": 40 * 1_048_576, "z.txt": 5}

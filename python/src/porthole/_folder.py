@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ._ignore import included
 
-# The API's limit of an archive, in bytes, less the end of the archive and its padding.
+# Bytes of an archive of several files, which is held: less the end of the archive and its padding.
 MOST_ARCHIVE = 33_554_432 - tarfile.RECORDSIZE
 # The form of the memory of uploads.
 VERSION = 1
@@ -95,13 +95,7 @@ class FolderUpload:
         return Uploaded(changed, len(self.removals), len(self._now) - changed)
 
     def begin(self) -> None:
-        """Forgets what is about to be sent. Raises ValueError for a file that is too large."""
-        for path in self._changed:
-            if self._now[path].size + 4 * tarfile.BLOCKSIZE > MOST_ARCHIVE:
-                raise ValueError(
-                    f"{path} has {self._now[path].size} bytes, more than 32 MiB: "
-                    "exclude it, and bring it another way."
-                )
+        """Forgets what is about to be sent."""
         doubtful = {path: replace(self._now[path], digest="") for path in self._changed}
         self._remember({**self._sent, **doubtful})
 
@@ -110,7 +104,7 @@ class FolderUpload:
         self._remember(self._now)
 
     def archives(self) -> Iterator[bytes]:
-        """Plain tars for /workspace, each within the API's limit."""
+        """Plain tars for /workspace, of 32 MiB or of one larger file."""
         buffer = io.BytesIO()
         archive = tarfile.open(fileobj=buffer, mode="w")
         for path in self._changed:

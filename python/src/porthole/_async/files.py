@@ -113,7 +113,6 @@ class AsyncFiles:
 
         The first time all of it, then what has changed; `full` sends everything again. Files that an
         earlier upload sent and that are gone here are removed; others that are only there stay.
-        Raises ValueError for a file that is too large to send.
         """
         info = await self._http.json("GET", self._path)
         upload = FolderUpload(folder, to, excludes, (self._http.url + self._path, info["created_at"]), full)
