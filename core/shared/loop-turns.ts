@@ -15,17 +15,23 @@ interface Waiting {
  * owner delay the others.
  */
 export class LoopTurns {
+  readonly #clock: () => number;
   readonly #waiting = new Map<string, Waiting>();
   #owner = '';
   #endsAt = 0;
   #isOpen = false;
+
+  /** @param clock in milliseconds */
+  constructor(clock: () => number = () => performance.now()) {
+    this.#clock = clock;
+  }
 
   /**
    * Undefined: the turn is not over, go on, without an `await` before the work. Otherwise resolves
    * at the owner's next turn.
    */
   next(owner: string): Promise<void> | undefined {
-    const now = performance.now();
+    const now = this.#clock();
     if (!this.#isOpen) this.#open(owner, now);
     if (now < this.#endsAt) {
       this.#owner = owner;
@@ -58,14 +64,14 @@ export class LoopTurns {
       const [resume, ...others] = waiting.resume;
       // Behind the other owners.
       if (others.length > 0) this.#waiting.set(owner, { resume: others, rests: 0 });
-      this.#open(owner, performance.now());
+      this.#open(owner, this.#clock());
       resume?.();
       return;
     }
     if (this.#waiting.size === 0) return;
     // All of them rest: a pass without a turn.
     this.#isOpen = true;
-    this.#endsAt = performance.now();
+    this.#endsAt = this.#clock();
     setImmediate(() => this.#pass());
   }
 }
