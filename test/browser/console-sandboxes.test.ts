@@ -219,7 +219,7 @@ suite('sandboxes in the console, in a real browser', chromiumMissing ?? vimMissi
         body: { scopes: ['fs:read'], label: 'a reviewer' },
       });
       await page.goto(`${own.way.url}/sandboxes/${own.id}?pane=details`);
-      await page.getByText('(not enforced on this machine)').first().waitFor();
+      await page.getByText('(enforced by disk watch)').waitFor();
       await page.getByRole('cell', { name: 'read files' }).waitFor();
       expect(await violations(page)).toEqual([]);
       await page.getByRole('button', { name: 'Revoke what a reviewer may' }).click();
