@@ -3,6 +3,8 @@
 const MEBIBYTE = 2 ** 20;
 /** What a sandbox that was stopped for its size may add until its files are deleted. */
 export const SLACK = 4 * MEBIBYTE;
+/** Sandboxes that grew less are not the cause of a full disk. */
+const LEAST_GROWTH = 8 * MEBIBYTE;
 /** A change elsewhere on the disk may hide the growth of a sandbox for this time. */
 const OLDEST_MS = 60_000;
 
@@ -34,14 +36,14 @@ export function whyOverLimit(bytes: number, limit: number, allowed: number): str
 export interface Growth {
   readonly id: string;
   readonly bytes: number;
-  /** Since the measurement before. */
+  /** Since the disk had space. */
   readonly grown: number;
 }
 
 /** Which sandbox is stopped when the disk of the machine is full: the one that grew most. */
 export function fillsDisk(found: readonly Growth[]): { id: string; why: string } | undefined {
   const [most] = found.toSorted((a, b) => b.grown - a.grown || b.bytes - a.bytes);
-  if (most === undefined || most.grown < MEBIBYTE) return undefined;
+  if (most === undefined || most.grown < LEAST_GROWTH) return undefined;
   const why = `the disk of the machine is full, and of all sandboxes its files grew most, by ${inMebibytes(most.grown)} MiB`;
   return { id: most.id, why };
 }

@@ -5,8 +5,8 @@ import type { ExecFileException } from 'node:child_process';
 const WITHIN_MS = 60_000;
 
 /**
- * Bytes that a folder takes on its disk, counted by `du` at the lowest priority. Undefined where it
- * cannot be read or takes too long.
+ * Bytes that a folder takes on its disk, counted by `du`. Undefined where it cannot be read or is
+ * too slow. A low priority would let busy sandboxes delay it.
  */
 export function diskUsage(folder: string): Promise<number | undefined> {
   return new Promise((resolve) => {
@@ -15,6 +15,6 @@ export function diskUsage(folder: string): Promise<number | undefined> {
       const kibibytes = /^\d+/.exec(stdout)?.[0];
       resolve(kibibytes === undefined ? undefined : Number(kibibytes) * 1_024);
     };
-    execFile('nice', ['-n', '19', 'du', '-skx', '--', folder], { timeout: WITHIN_MS }, answer);
+    execFile('du', ['-skx', '--', folder], { timeout: WITHIN_MS }, answer);
   });
 }

@@ -35,12 +35,24 @@ const LOW = 64 * 2 ** 20;
 export class DiskWatch {
   readonly #options: DiskWatchOptions;
   readonly #measured = new Map<string, Measured>();
+  /** Bytes of each sandbox before the disk became full: its growth counts from here. */
+  readonly #base = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
   #passing: Promise<void> | undefined;
 
   constructor(options: DiskWatchOptions) {
     this.#options = options;
     this.#timer = setInterval(() => void this.pass(), options.everyMs ?? 2_000).unref();
+  }
+
+  /** A new sandbox has no files: all that it has at the first measurement is its growth. */
+  begin(id: string): void {
+    this.#base.set(id, 0);
+  }
+
+  forget(id: string): void {
+    this.#measured.delete(id);
+    this.#base.delete(id);
   }
 
   /** Measures and stops what is due. One pass at a time; never rejects. */
@@ -60,9 +72,8 @@ export class DiskWatch {
     const { root, running, stop, fits, failed } = this.#options;
     const free = freeBytes(root);
     const now = { free, at: performance.now(), isLow: free < LOW };
-    const sandboxes = [...running()];
     const growths: Growth[] = [];
-    for (const { id, folder, limit, allowed } of sandboxes) {
+    for (const { id, folder, limit, allowed } of running()) {
       const last = this.#measured.get(id);
       if (!isDue(last, limit, now)) continue;
       const bytes = await diskUsage(folder);
@@ -71,16 +82,17 @@ export class DiskWatch {
       const why = whyOverLimit(bytes, limit, allowed);
       if (why !== undefined) await stop(id, why, bytes).catch(failed);
       else {
-        growths.push({ id, bytes, grown: last === undefined ? 0 : bytes - last.bytes });
+        if (!now.isLow || !this.#base.has(id)) this.#base.set(id, bytes);
+        growths.push({ id, bytes, grown: bytes - (this.#base.get(id) ?? bytes) });
         if (allowed > limit && bytes <= limit) fits(id);
       }
     }
-    const ids = new Set(sandboxes.map(({ id }) => id));
-    for (const id of this.#measured.keys()) if (!ids.has(id)) this.#measured.delete(id);
     // A sandbox that was just stopped may have freed the disk.
     const filler = now.isLow && freeBytes(root) < LOW ? fillsDisk(growths) : undefined;
     if (filler === undefined) return;
     const bytes = this.#measured.get(filler.id)?.bytes ?? 0;
+    // It may start again to delete files.
+    this.#base.set(filler.id, bytes);
     await stop(filler.id, filler.why, bytes).catch(failed);
   }
 }

@@ -269,6 +269,7 @@ export class LocalProvider implements SandboxProvider {
       if (folder.has('destroying')) await this.#remove(id, folder);
       const fresh = !folder.exists();
       try {
+        if (fresh) this.#watch.begin(id);
         await this.#start(id, folder, signal, { resources });
       } catch (error) {
         if (fresh && folder.exists()) await this.#remove(id, folder);
@@ -434,5 +435,6 @@ export class LocalProvider implements SandboxProvider {
     folder.mark('destroying');
     await this.#end(id, folder);
     await removeFolder(folder.path);
+    this.#watch.forget(id);
   }
 }

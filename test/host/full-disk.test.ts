@@ -109,5 +109,5 @@ suite('a host on a full disk', missingFor('bubblewrap') ?? notMountable(), () =>
     expect(events.filter(({ type }) => type === 'sandbox.stopped').map(({ data }) => data)).toEqual([
       { sandbox_id: greedy, reason: expect.stringMatching(/grew most/) },
     ]);
-  }, 60_000);
+  }, 120_000);
 });
