@@ -8,12 +8,9 @@ import { findPatterns, type FoundPattern } from './patterns/find-patterns.ts';
 /** Whatever meets text of a sandbox, a page, a client or a server. */
 const FOLDERS = ['adapters', 'agent', 'client', 'console', 'core', 'guest', 'handlers', 'host', 'proxy'];
 
-/** Files that compute a pattern: what they compute of ordinary settings. */
+/** Files with a pattern that is no text: what they make of ordinary settings. */
 const COMPUTED: Readonly<Record<string, readonly string[]>> = {
-  'adapters/local/process-limit.ts': [String.raw`^Max open files +\S+ +(\d+)`],
-  'adapters/mounts/bucket-supervisor.ts': [String.raw`^12 .* - fuse\S* (porthole-\S+) `],
   'core/auth/redact-secrets.ts': [PREVIEW_TOKEN_PATTERN],
-  'core/mounts/resolve-mount.ts': [String.raw`^https://[a-z0-9-]+\.[a-z0-9-]+\.example\.com$`],
   'core/pages/recheck-pages.ts': [
     String.raw`(?:^|\/)(?:\.[^/]+|node_modules|logs|venv)\/|\.(?:log|sqlite3?(?:-\w+)?|db(?:-\w+)?)$|~$`,
   ],

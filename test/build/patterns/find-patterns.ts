@@ -17,6 +17,26 @@ export interface FoundPatterns {
 
 const SOURCES = ['**/*.ts', '**/*.tsx', '**/*.js'];
 
+interface Template {
+  readonly type: 'TemplateLiteral';
+  readonly quasis: readonly { readonly raw: string; readonly cooked?: string }[];
+}
+type Argument =
+  | Template
+  | { readonly type: 'StringLiteral'; readonly value: string }
+  | { readonly type: 'TaggedTemplateExpression'; readonly template: Template }
+  | { readonly type: 'Identifier' };
+
+/** The pattern in the text of a call; a word replaces each value in a template. */
+function sourceIn(call: object): string | undefined {
+  const [first] = 'arguments' in call ? (call.arguments as { readonly expression: Argument }[]) : [];
+  const given = first?.expression;
+  if (given?.type === 'StringLiteral') return given.value;
+  if (given?.type === 'TemplateLiteral') return given.quasis.map(({ cooked = '' }) => cooked).join('word');
+  if (given?.type !== 'TaggedTemplateExpression') return undefined;
+  return given.template.quasis.map(({ raw }) => raw).join('word');
+}
+
 /** @param folders relative to `root` */
 export function findPatterns(root: string, folders: readonly string[]): FoundPatterns {
   const patterns: FoundPattern[] = [];
@@ -37,7 +57,9 @@ export function findPatterns(root: string, folders: readonly string[]): FoundPat
       }
       const called = 'callee' in node ? node.callee : undefined;
       if (typeof called === 'object' && called !== null && 'value' in called && called.value === 'RegExp') {
-        computed.add(file);
+        const source = sourceIn(node);
+        if (source === undefined) computed.add(file);
+        else patterns.push({ file, source, flags: '' });
       }
       Object.values(node).forEach(visit);
     };
