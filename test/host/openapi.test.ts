@@ -87,7 +87,7 @@ describe('the OpenAPI document', () => {
       await secured.call('GET', '/v1/openapi.json', { token: 'service-key-0123456789' })
     ).json<OpenApiDocument>();
     await secured.end();
-    expect(document.security).toBeUndefined();
+    expect(document.security).toEqual([]);
     expect(other.security).toEqual([{ BearerAuth: [] }]);
     expect(other.paths['/health']?.['get']?.security).toEqual([]);
   });

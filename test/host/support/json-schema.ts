@@ -77,13 +77,18 @@ export function matchesSchema(
   return [
     ...required.filter((name) => !(name in value)).map((name) => `${at}.${name}: missing`),
     ...Object.entries(value).flatMap(([name, inner]) => {
-      const own = properties[name];
+      const own = properties[name] ?? properties[inSnakeCase(name)];
       if (own === undefined && additionalProperties !== false) return [];
       return own === undefined
         ? [`${at}.${name}: not documented`]
         : matchesSchema(inner, own, document, `${at}.${name}`);
     }),
   ];
+}
+
+/** Some fields have a second name, in camelCase, which the document leaves out. */
+function inSnakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function isOfType(value: unknown, type: string): boolean {
