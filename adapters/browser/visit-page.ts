@@ -37,6 +37,8 @@ const WATCH_MS = 1_000;
 /** After it has done so, until it stays; a page that reloads each second is a fault. */
 const STAY_MS = 2_500;
 const MOST_WATCH_MS = 8_000;
+/** In that time, of a page that does not stay. */
+const MANY_NAVIGATIONS = 3;
 /** Longest refresh that is waited for, in seconds. */
 const SHORT_REFRESH = 2;
 /** Usual time of one measurement. A busy machine gets the time that is lost. */
@@ -252,6 +254,17 @@ class Look {
       // A busy machine has slept through this.
       until += Math.min(MOST_LOST_MS, Math.max(0, performance.now() - asked - USUAL_MS));
       const now = performance.now();
+      const { navigations, stayedMs } = this.#recorder;
+      if (navigations > 0 && stayedMs < STAY_MS) {
+        if (now < began + MOST_WATCH_MS) {
+          await pause(waitMs);
+          continue;
+        }
+        if (navigations >= MANY_NAVIGATIONS) {
+          this.#interrupt('navigations');
+          return undefined;
+        }
+      }
       if (overlays.length + errors.length > 0 || now > Math.min(until, began + LOAD_MS)) {
         return { ...measured, seen };
       }
@@ -275,11 +288,10 @@ class Look {
   ): boolean {
     const { facts } = measured;
     const { now, began, until, failedAt } = times;
-    const { hasFailed, navigations, stayedMs, document } = this.#recorder;
+    const { hasFailed, stayedMs, document } = this.#recorder;
     if ((document?.status ?? 0) >= 400) return false;
     if (failedAt !== undefined && now < failedAt + RETRY_MS) return true;
     if (seen === undefined) return false;
-    if (navigations > 0 && stayedMs < STAY_MS && now < began + MOST_WATCH_MS) return true;
     if (seen.refresh !== null && seen.refresh <= SHORT_REFRESH && stayedMs < STAY_MS) return true;
     if (seen.hasScripts && now < began + WATCH_MS) return true;
     if (seen.isChanging && now < until) return true;
