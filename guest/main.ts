@@ -3,7 +3,7 @@
  * <GuestSettings as JSON>`; it serves HTTP/1.1 and WebSocket on one socket.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { closeInherited, protectGuest } from './protect-guest.ts';
+import { closeInherited, hideGuest, protectGuest } from './protect-guest.ts';
 import { loadLibrary } from './protocol/foreign-calls.ts';
 import { readSettings } from './protocol/settings-protocol.ts';
 import { serveGuest } from './serve-guest.ts';
@@ -66,6 +66,7 @@ process.stderr.on('error', () => {});
 
 const settings = readSettings(process.argv[2]);
 closeInherited('fd' in settings.listen ? settings.listen.fd : 2);
+hideGuest();
 const fail = (error: unknown): never => {
   process.stderr.write(`porthole-guest: ${String(error)}\n`);
   process.exit(1);

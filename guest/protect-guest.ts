@@ -1,6 +1,6 @@
 /** Protects the guest from its commands, and commands from the guest's descriptors. */
-import { closeSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { constants } from 'node:os';
+import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { ofLibrary } from './protocol/foreign-calls.ts';
 
 const CLOSE_ON_EXEC = 0o2000000;
 
@@ -36,6 +36,8 @@ export function protectGuest(endCommands: () => void): void {
   process.on('uncaughtException', () => {});
   process.on('unhandledRejection', () => {});
   process.on('SIGHUP', () => {});
+  // Without a handler it would end the guest: its Node runs with --disable-sigusr1.
+  process.on('SIGUSR1', () => {});
   process.on('SIGTERM', () => {
     endCommands();
     process.exit(0);
@@ -48,12 +50,35 @@ const OOM_SCORE = '/proc/self/oom_score_adj';
 const EXPENDABLE = 800;
 
 let ownScore: number | undefined;
+let scoreFile: number | undefined;
+
+/** prctl(2). */
+const PR_SET_DUMPABLE = 4;
+
+/**
+ * Makes the guest's memory and descriptors unreachable for commands, which have the same user: the
+ * kernel then refuses ptrace(2), and gives files of /proc/PID to root. One of them the guest writes
+ * itself, and so opens before.
+ */
+export function hideGuest(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    scoreFile = openSync(OOM_SCORE, 'r+');
+  } catch {
+    // No /proc: commands keep the guest's value.
+  }
+  const hidden = ofLibrary((libc) =>
+    libc.func('prctl', 'int', ['int', 'ulong', 'ulong', 'ulong', 'ulong'])(PR_SET_DUMPABLE, 0, 0, 0, 0),
+  )();
+  if (hidden !== 0) process.stderr.write('porthole-guest: commands can read its memory\n');
+}
 
 function setScore(score: number): void {
+  if (scoreFile === undefined) return;
   try {
-    writeFileSync(OOM_SCORE, String(score));
+    writeSync(scoreFile, String(score), 0);
   } catch {
-    // No /proc, or the value is below what this user may set.
+    // The value is below what this user may set.
   }
 }
 
@@ -91,11 +116,6 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
     // ESRCH: the group has ended meanwhile.
     return false;
   }
-}
-
-export function signalName(number: number): string {
-  const found = Object.entries(constants.signals).find(([, value]) => value === number);
-  return found?.[0] ?? `SIG${number}`;
 }
 
 /** The started process groups, to end them all if no pid namespace does. */

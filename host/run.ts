@@ -61,11 +61,15 @@ function within(path: string): string[] {
 }
 
 function buildConsole(log: Logger, stopping: AbortSignal): void {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BUILDER], {
-    env: Object.fromEntries(INHERITED.map((name) => [name, process.env[name]])),
-    stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: LONGEST_MS,
-  });
+  const child = spawn(
+    process.execPath,
+    ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', BUILDER],
+    {
+      env: Object.fromEntries(INHERITED.map((name) => [name, process.env[name]])),
+      stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: LONGEST_MS,
+    },
+  );
   let words = '';
   const failed = (why: string) => {
     if (stopping.aborted) return;

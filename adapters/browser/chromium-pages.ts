@@ -71,6 +71,7 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
         '--optimize-for-size',
         // Several threads take longer for so little memory, and their processor time from the page.
         '--single-threaded-gc',
+        '--disable-sigusr1',
         '--disable-warning=ExperimentalWarning',
       ],
       // Excludes the host's keys and tokens. glibc gives back what a look has freed (mallopt(3)).

@@ -14,7 +14,7 @@ import { systemCallFilter } from './system-call-filter.ts';
 const OUTER = `node=$1; runtime=$2; shift 2
 ${SHARE}
 ip link set lo up 2>/dev/null ||
-"$node" --disable-warning=ExperimentalWarning "$runtime/guest/launch-helper.mts" loopback ||
+"$node" --disable-sigusr1 --disable-warning=ExperimentalWarning "$runtime/guest/launch-helper.mts" loopback ||
 { echo "install iproute2" >&2; exit 1; }
 setpriv --pdeathsig KILL -- "$@" &
 exec 3<&-
@@ -79,7 +79,7 @@ exec setpriv --no-new-privs --bounding-set=-all,+setfcap --inh-caps=-all -- "$@"
 const NO_USER_NAMESPACES = 'echo 1 2>/dev/null >/proc/sys/user/max_user_namespaces\n';
 
 /** For a start in the least time. */
-const HELPER_FLAGS = ['--disable-warning=ExperimentalWarning', '--v8-pool-size=0'];
+const HELPER_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--v8-pool-size=0'];
 
 /** The shell stays pid 1 and reaps orphans; killing the guest ends it, and with it everything. */
 const FIRST = '"$@"; exit $?';

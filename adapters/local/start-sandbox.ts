@@ -27,7 +27,7 @@ import { spawnSandbox } from './spawn-sandbox.ts';
  * V8 flags for a small guest: 24 to 29 MiB of private memory after 200 MB of output instead of
  * several times that.
  */
-const SMALL = ['--v8-pool-size=1', '--max-semi-space-size=1', '--max-old-space-size=24'];
+const SMALL = ['--disable-sigusr1', '--v8-pool-size=1', '--max-semi-space-size=1', '--max-old-space-size=24'];
 
 /** Processes that start a sandbox and stay around it. */
 const AROUND = 16;

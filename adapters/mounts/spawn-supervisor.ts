@@ -120,7 +120,8 @@ export async function spawnSupervisor(plan: SupervisorPlan, mount?: BucketMount)
     if (plan.entersUserNamespace) handles.push(await open(`/proc/${pid}/ns/user`));
     // They were opened by pid, which the kernel may reuse: valid only if the holder is still alive.
     if (!isAlive(plan.holder)) throw mountFailed('the sandbox has just ended');
-    const flags = ['--disable-warning=ExperimentalWarning', '--v8-pool-size=1', '--max-semi-space-size=1'];
+    const flags = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning'];
+    flags.push('--v8-pool-size=1', '--max-semi-space-size=1');
     const child = spawn(process.execPath, [...flags, PROGRAM, JSON.stringify(plan)], {
       argv0: 'mount-supervisor',
       cwd: '/',

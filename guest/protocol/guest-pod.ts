@@ -15,8 +15,11 @@ export const GUEST_FOLDER = '/porthole';
 /** Mount point of the pod's volume for the output of processes. */
 export const GUEST_STATE = '/run/porthole-guest';
 
-/** Few threads, and a young generation that stays small. */
-const NODE = [`${GUEST_FOLDER}/node`, '--v8-pool-size=1', '--max-semi-space-size=1'];
+/**
+ * Without the inspector, which a command could open with a signal; few threads, and a young
+ * generation that stays small.
+ */
+const NODE = [`${GUEST_FOLDER}/node`, '--disable-sigusr1', '--v8-pool-size=1', '--max-semi-space-size=1'];
 
 /** Starts the guest in a container; its settings follow. */
 export const GUEST_COMMAND = [...NODE, `${GUEST_FOLDER}/guest.js`];

@@ -34,6 +34,32 @@ key = kernel.syscall(${KEYS.keyctl}, 10, session, b"user", b"${name}", 0)
 if key > 0: kernel.syscall(${KEYS.keyctl}, 11, key, into, 64)
 print(into.value.decode() if key > 0 else errno.errorcode[ctypes.get_errno()])'`;
 
+/** Python: how each way into the guest's process ends, and whether its debugger listens. */
+const ENTER_GUEST = `import ctypes, errno, os, signal, socket, time
+kernel = ctypes.CDLL(None, use_errno=True)
+named = lambda pid: open("/proc/" + pid + "/cmdline", "rb").read().startswith(b"porthole-guest")
+pid = next(each for each in os.listdir("/proc") if each.isdigit() and named(each))
+def enter(name, way):
+    try: way()
+    except OSError as error: print(name, errno.errorcode[error.errno])
+    else: print(name, "possible")
+def ptrace(request):
+    if kernel.ptrace(request, int(pid), 0, 0) != 0: raise OSError(ctypes.get_errno(), "")
+enter("seize", lambda: ptrace(0x4206))
+enter("attach", lambda: ptrace(16))
+enter("mem", lambda: open("/proc/" + pid + "/mem", "rb+"))
+enter("maps", lambda: open("/proc/" + pid + "/maps").read())
+enter("environ", lambda: open("/proc/" + pid + "/environ", "rb").read())
+enter("fd", lambda: os.listdir("/proc/" + pid + "/fd"))
+enter("fd 0", lambda: os.readlink("/proc/" + pid + "/fd/0"))
+enter("root", lambda: os.listdir("/proc/" + pid + "/root"))
+os.kill(int(pid), signal.SIGUSR1)
+for _ in range(20):
+    with socket.socket() as debugger:
+        if debugger.connect_ex(("127.0.0.1", 9229)) == 0: print("debugger listens")
+    time.sleep(0.05)
+print("guest", pid, named(pid))`;
+
 const isRoot = process.getuid?.() === 0;
 
 for (const isolation of ['bubblewrap', 'unshare'] as const) {
@@ -97,6 +123,17 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         const said = await host.shell(attacker, `echo 1 > /proc/sys/${name} && echo written`);
         expect(said).not.toContain('written');
         expect(readFileSync(`/proc/sys/${name}`, 'utf8').trim()).toBe(before);
+      });
+
+      test('cannot enter the guest by ptrace, its memory, its descriptors or its debugger', async () => {
+        const said = await host.shell(attacker, `python3 -c '${ENTER_GUEST}'`);
+        expect(said.trim().split('\n')).toEqual([
+          'seize EPERM',
+          'attach EPERM',
+          ...['mem', 'maps', 'environ', 'fd', 'fd 0', 'root'].map((name) => `${name} EACCES`),
+          expect.stringMatching(/^guest \d+ True$/),
+        ]);
+        expect(await host.shell(attacker, 'echo lives')).toBe('lives\n');
       });
 
       test('cannot write anything below /proc/sys, nor /proc/sysrq-trigger', async () => {
