@@ -26,7 +26,7 @@ export interface HostPlace {
 export async function prepare({ folder, as }: HostPlace): Promise<void> {
   chmodSync(folder, 0o755);
   const code = join(folder, 'code');
-  const adapters = ['guest', 'local', 'sandboxes'].map((name) => `adapters/${name}`);
+  const adapters = ['guest', 'local', 'sandboxes', 'system'].map((name) => `adapters/${name}`);
   for (const part of [
     'core',
     'guest',
