@@ -83,8 +83,10 @@ const call = (input, init) => {
 const start = async () => {
   const response = await fetch('/v1/openapi.json', token === null ? {} : { headers: { Authorization: 'Bearer ' + token } });
   if (!response.ok) throw new Error((await response.json()).error);
+  // The server of the document is this one, which baseServerURL names.
+  const { servers, ...content } = await response.json();
   const configuration = {
-    content: await response.json(),
+    content,
     customFetch: call,
     theme: 'none',
     withDefaultFonts: false,
