@@ -12,14 +12,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
+import type { StartRecord } from '#adapters/local/sandbox-folder.ts';
 import { sandboxStarter } from '#adapters/local/start-sandbox.ts';
 import { portState } from '#guest/protocol/ports-protocol.ts';
 import { serverInfo } from '#guest/protocol/servers-protocol.ts';
 import { AskingClient } from '#test/guest/support/asking-client.ts';
 import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
-import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
+import { comesTrue, openFiles, processesWith } from '#test/adapters/local/host-processes.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
-import { bytes, codeOf, eventually, run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
+import { bytes, codeOf, run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 
@@ -183,12 +184,14 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
   });
 
   test('holds no descriptor of commands that have ended', async () => {
-    const count = async (): Promise<number> =>
-      Number((await run(provider, id, ['sh', '-c', 'ls /proc/$PPID/fd | wc -l'])).stdout);
+    const record = readFileSync(join(dataDir, 'sandboxes', id, 'process.json'), 'utf8');
+    const { process: started } = JSON.parse(record) as StartRecord;
+    const count = (): number => openFiles(started.pid).length;
     await run(provider, id, ['true']);
-    const before = await count();
+    const before = count();
+    expect(before).toBeGreaterThan(10);
     await Promise.all(Array.from({ length: 40 }, () => run(provider, id, ['echo'], { input: 'x' })));
-    expect(await eventually(async () => (await count()) <= before + 1)).toBe(true);
+    expect(await comesTrue(() => count() <= before + 1)).toBe(true);
   });
 
   test.each(['at once', 'while it starts'])('leaves nothing of a create that is aborted %s', async (when) => {
