@@ -32,9 +32,12 @@ const QUICK: Readonly<Record<string, RegExp>> = {
   reloads: STOPS,
   refreshes: ENDS,
   submits: STOPS,
-  history: BLOCKS,
+  // Its calls keep the page from the counters of its script, too.
+  history:
+    /^(?:broken: The page does not respond: a script blocks its main thread|unclear: The page did not answer in time)/,
   leaves: WORKS,
-  windows: WORKS,
+  // As many as the time of the look allows.
+  windows: /^(?:works$|broken: The page opens dialogs or windows without end)/,
   debuggers: WORKS,
   elements: MEMORY,
   arrays: MEMORY,
