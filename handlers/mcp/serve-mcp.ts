@@ -188,7 +188,8 @@ const TAKES_JSON = /(?:^|[,\s])application\/(?:json|\*)(?:[;,\s]|$)/i;
 function webRequest(headers: Request['headers'], signal: AbortSignal | undefined): globalThis.Request {
   const shown = NAMED.flatMap((name) => {
     const value = headers[name];
-    return value === undefined ? [] : [[name, value] as [string, string]];
+    // Some clients send an empty version.
+    return value === undefined || value === '' ? [] : [[name, value] as [string, string]];
   });
   // The library takes only a header that lists both types.
   const { accept = '*/*' } = headers;

@@ -80,6 +80,10 @@ export function mcpWire(porthole: () => TestHost, { overStdio }: McpClients): vo
       expect(Object.keys(search?.inputSchema.properties ?? {})).toContain('pattern');
     });
 
+    test('takes an empty version of the protocol for none', async () => {
+      expect((await post(list, { 'mcp-protocol-version': '' })).status).toBe(200);
+    });
+
     test('takes notifications without an answer', async () => {
       const answer = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
       expect([answer.status, answer.text]).toEqual([202, '']);
