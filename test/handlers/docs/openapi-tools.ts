@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheFolder } from '#test/cluster/fixture/program-cache.ts';
 import { installWheels, npm } from '#test/frameworks/framework-cache.ts';
@@ -48,7 +48,9 @@ async function install(): Promise<void> {
   await writeFile(join(work, 'requirements.txt'), WHEELS);
   await npm(['install', '--ignore-scripts'], work);
   await installWheels(join(work, 'requirements.txt'), work);
-  const env = { ...process.env, GOBIN: join(work, 'go/bin'), GOFLAGS: '-mod=mod' };
+  // Where Go's own archive unpacks it.
+  const path = [process.env['PATH'] ?? '', '/usr/local/go/bin'].join(delimiter);
+  const env = { ...process.env, PATH: path, GOBIN: join(work, 'go/bin'), GOFLAGS: '-mod=mod' };
   await promisify(execFile)('go', ['install', GO_PROGRAM], { cwd: work, env });
   await rename(work, folder);
 }
