@@ -1,5 +1,4 @@
-import { execFile } from 'node:child_process';
-import type { ExecFileException } from 'node:child_process';
+import { execFile, type ExecFileException } from 'node:child_process';
 
 /** Longest time of one measurement, in ms: a folder of a million files takes about ten seconds. */
 const WITHIN_MS = 60_000;

@@ -47,13 +47,14 @@ export async function awaitNetworkRequests(
   const wakeSignal = createWakeSignal(clock, [signal]);
   const unwatch = records.timeline.watch(run.id, wakeSignal.notify);
   try {
-    while (!signal.aborted) {
-      const pending = await networkRequests(deps, run);
-      const isJoined = clock.now() >= joined;
-      if (pending.some(({ requestedAt }) => isJoined || requestedAt >= began)) return pending;
+    for (let isJoined = false; ; ) {
+      // First: no request can be the command's yet, and most commands end before any.
       await wakeSignal.until(isJoined ? NEVER : joined);
+      if (signal.aborted) return [];
+      isJoined = clock.now() >= joined;
+      const pending = await networkRequests(deps, run);
+      if (pending.some(({ requestedAt }) => isJoined || requestedAt >= began)) return pending;
     }
-    return [];
   } finally {
     unwatch();
     wakeSignal.close();
