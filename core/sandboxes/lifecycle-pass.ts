@@ -4,6 +4,7 @@ import { lifecycleDecision, type LifecycleLimits, type LifecycleDecision } from 
 import { isOfPool } from './sandbox-owner.ts';
 import { emptyAnswer } from '../processes/guest-answers.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
+import { stopUnlessUsed } from './resume-sandbox.ts';
 import { asEssential } from '../shared/essential-work.ts';
 import { everyItem } from '../shared/reads.ts';
 
@@ -72,18 +73,16 @@ async function carryOut(
   const { records, provider, clock } = deps;
   const { sandboxes } = records;
   if (decision === 'expire') await deps.archive?.(sandbox, signal);
-  const now = clock.now();
-  if (decision === 'stop' || decision === 'lapse') {
-    const won = await sandboxes.moveDesired(sandbox, 'running', 'stopped', now, sandbox);
-    if (!won) return false;
+  if (decision === 'stop') return stopUnlessUsed(deps, sandbox);
+  if (decision === 'lapse') {
+    return stopUnlessUsed(deps, sandbox, () => expireProcesses(provider, sandbox.id));
   }
-  if (decision === 'lapse') await expireProcesses(provider, sandbox.id);
-  if (decision === 'stop' || decision === 'lapse' || decision === 'finish_stop') {
+  if (decision === 'finish_stop') {
     await provider.stop(sandbox.id);
     await sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
     return true;
   }
-  if (decision === 'expire' && !(await sandboxes.moveDesired(sandbox, 'stopped', 'destroyed', now))) {
+  if (decision === 'expire' && !(await sandboxes.moveDesired(sandbox, 'stopped', 'destroyed', clock.now()))) {
     return false;
   }
   await endSandbox(deps, sandbox);

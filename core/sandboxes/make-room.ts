@@ -1,6 +1,7 @@
 import type { PreviewPlane } from '../previews/preview-plane.ts';
 import type { Clock, Owner } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
+import { stopUnlessUsed } from './resume-sandbox.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 
@@ -48,11 +49,7 @@ export async function makeRoom(
   for await (const { sandboxId } of plane.list({ owner: owner.user })) withPreview.add(sandboxId);
   const running = await records.capacity.wantedBy(owner, place);
   for (const sandbox of unattended(running, withPreview, clock.now())) {
-    const won = await records.sandboxes.moveDesired(sandbox, 'running', 'stopped', clock.now(), sandbox);
-    if (!won) continue;
-    await provider.stop(sandbox.id);
-    await records.sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
-    return true;
+    if (await stopUnlessUsed({ records, provider, clock }, sandbox)) return true;
   }
   return false;
 }

@@ -117,3 +117,21 @@ async function stop(
   await records.sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
   return { ...sandbox, desired: 'stopped', observed: 'stopped', stoppedAt: sandbox.stoppedAt ?? now };
 }
+
+/**
+ * Stops a sandbox as it was read. False if it was used in between, or another process acted first.
+ * @param before what to do in it once it is to stop
+ */
+export async function stopUnlessUsed(
+  { records, provider, clock }: StopSandboxDeps,
+  sandbox: SandboxRecord,
+  before?: () => Promise<void>,
+): Promise<boolean> {
+  const { id, generation } = sandbox;
+  const won = await records.sandboxes.moveDesired(sandbox, 'running', 'stopped', clock.now(), sandbox);
+  if (!won) return false;
+  await before?.();
+  await provider.stop(id);
+  await records.sandboxes.setObserved(id, 'stopped', generation);
+  return true;
+}
