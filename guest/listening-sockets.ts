@@ -101,15 +101,17 @@ function readAnswer(answer: Buffer): ListeningSocket {
  */
 export function readListeners(): ListeningSocket[] {
   return TABLES.flatMap((table) =>
-    readTable(table).flatMap(([, local = '', , state = '', , , , , , inode = '']) => {
-      if (Number.parseInt(state, 16) !== LISTEN) return [];
-      const [address = '', port = ''] = local.split(':');
-      // Words of 32 bits, each in the machine's own (little endian) order.
-      return [
-        { port: Number.parseInt(port, 16), address: addressOf(Buffer.from(address, 'hex').swap32()), inode },
-      ];
-    }),
+    readTable(table).flatMap(([, local = '', , state = '', , , , , , inode = '']) =>
+      Number.parseInt(state, 16) === LISTEN ? [{ ...readEnd(local), inode }] : [],
+    ),
   );
+}
+
+/** One end of a connection, as the tables write it. */
+export function readEnd(end: string): { readonly address: string; readonly port: number } {
+  const [address = '', port = ''] = end.split(':');
+  // Words of 32 bits, each in the machine's own (little endian) order.
+  return { port: Number.parseInt(port, 16), address: addressOf(Buffer.from(address, 'hex').swap32()) };
 }
 
 /** Lines by field: number, local address, remote address, state, …; the tenth is the inode. */

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { onceOpen } from '../core/shared/concurrency.ts';
 import { GuestEvents, serveEvents } from './guest-event-stream.ts';
 import { detailRoutes, KeptDetails } from './kept-details.ts';
 import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
+import { isLoopback, isOwnAddress } from './own-address.ts';
 import { Ports } from './guest-ports.ts';
 import type { Processes } from './guest-processes.ts';
 import type { Servers } from './guest-servers.ts';
@@ -170,17 +170,14 @@ const MOST_INSIDE = 128;
  * pod's other addresses no caller of ours comes.
  */
 function limitOwnConnections(server: Server): void {
-  const isLoopback = (address: string) => address.startsWith('127.') || address === '::1';
-  const own = new Set(
-    Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address)),
-  );
+  const isOwn = isOwnAddress();
   let open = 0;
   server.on('connection', (socket: Socket) => {
     const [from = '', to = ''] = [socket.remoteAddress, socket.localAddress].map((address) =>
       address?.replace(/^::ffff:/, ''),
     );
     const isForwarded = isLoopback(from) && isLoopback(to);
-    if (!isForwarded && !isLoopback(from) && !own.has(from)) return;
+    if (!isForwarded && !isOwn(from)) return;
     if (!isForwarded || open === MOST_INSIDE) {
       socket.destroy();
       return;

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { readPlain, replacePlain } from '../plain-file.ts';
+import { idleByPort } from './visitor-connections.ts';
 import {
   MAX_OPEN_PREVIEWS,
   type OpenPreviewRequest,
@@ -85,7 +86,24 @@ export class OpenPreviews {
     return [...this.#byHost.values()];
   }
 
+  /** Notes the connections of direct previews. False if none is open. */
+  noteConnections(): boolean {
+    const direct = this.all().filter(
+      ({ closed, request }) =>
+        !closed && request.direct === true && Date.now() < Date.parse(request.expires_at),
+    );
+    if (direct.length === 0) return false;
+    const idle = idleByPort(new Set(direct.map(({ port }) => port)));
+    const now = performance.now();
+    for (const preview of direct) {
+      const ms = idle.get(preview.port);
+      if (ms !== undefined) preview.lastUsedAt = Math.max(now - ms, preview.lastUsedAt ?? 0);
+    }
+    return true;
+  }
+
   answer(): OpenPreviewsAnswer {
+    this.noteConnections();
     const now = performance.now();
     const open = this.all().filter((preview) => !preview.closed);
     return {

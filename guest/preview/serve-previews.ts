@@ -15,6 +15,9 @@ import { createPreviewListener } from './preview-listener.ts';
  */
 const KEEP_ALIVE_MS = 3_900_000;
 
+/** Below a minute, for which the kernel remembers a closed connection. */
+const CONNECTIONS_EVERY_MS = 10_000;
+
 const publicHost = z.string().check(z.minLength(1), z.maxLength(260));
 
 /**
@@ -28,7 +31,17 @@ export async function servePreviews(
   const previews = new OpenPreviews(join(workspace, '.porthole', 'previews.json'));
   const listener = createPreviewListener(previews, connectLoopback);
   const server = createStrictServer(listener, { ...strictServerOptions, keepAliveTimeout: KEEP_ALIVE_MS });
+  let watching: NodeJS.Timeout | undefined;
+  const watchConnections = (): void => {
+    if (previews.noteConnections()) {
+      watching ??= setInterval(watchConnections, CONNECTIONS_EVERY_MS).unref();
+      return;
+    }
+    clearInterval(watching);
+    watching = undefined;
+  };
   previews.load();
+  watchConnections();
   server.listen(ownPort, host);
   try {
     await once(server, 'listening');
@@ -45,6 +58,7 @@ export async function servePreviews(
         throw new GuestError('invalid_request', `Port ${port} is the guest's. Open the port of an app.`);
       }
       previews.open(port, await readJson(request, openPreviewRequest));
+      watchConnections();
       sendJson(response, 200, previews.answer());
     },
 

@@ -44,6 +44,11 @@ export const openPreviewRequest = z.object({
   expires_at: z.iso.datetime(),
   /** Origins that may show the preview in a frame: the console's. */
   frame_ancestors: z.array(origin).check(z.maxLength(16)),
+  /**
+   * Its gateway connects to the app's port: a connection from outside of the sandbox is use.
+   * @default false
+   */
+  direct: z.optional(z.boolean()),
 });
 export type OpenPreviewRequest = z.infer<typeof openPreviewRequest>;
 
@@ -57,8 +62,8 @@ export const openPreviewsAnswer = z.object({
         port: z.int().check(z.gte(1), z.lte(65_535)),
         host: z.string().check(z.maxLength(260)),
         /**
-         * Time since the last bytes from or to a visitor, in milliseconds; null: none since the
-         * guest started.
+         * Time since the last bytes from or to a visitor, in milliseconds, or of a direct preview
+         * since its last connection was open; null: none since the guest started.
          */
         idle_ms: z.nullable(count),
         /** Body and WebSocket bytes from visitors, and to them. */

@@ -8,12 +8,17 @@ export interface GuestUpstreamOptions {
   readonly guests: Guests;
   /** Origins that may show previews in a frame: the console's. */
   readonly frameAncestors: readonly string[];
+  /** The gateway connects to the app: the guest only watches the use of previews. */
+  readonly direct: boolean;
   readonly now: () => Date;
 }
 
-/** The guests as the upstream of previews. */
+/** The guests as the upstream of previews, or as what sees their use. */
 export interface GuestUpstream {
-  /** Resolves once the guest serves the preview at its URL, or its sandbox does not run. */
+  /**
+   * Resolves once the guest serves the preview at its URL, or its sandbox does not run. A direct
+   * preview needs no guest, and without its answer counts as unused.
+   */
   open(spec: PreviewSpec, url: string, signal?: AbortSignal): Promise<void>;
   /**
    * The guest closes open connections of visitors. Never rejects: without a route, no new ones
@@ -32,7 +37,7 @@ const OPEN_MS = 5_000;
 const ASK_MS = 2_000;
 
 export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstream {
-  const { guests, frameAncestors, now } = options;
+  const { guests, frameAncestors, direct, now } = options;
   const hostOf = (url: string): string => new URL(url).host;
 
   return {
@@ -42,14 +47,16 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
         run: runId,
         expires_at: maxUntil.toISOString(),
         frame_ancestors: [...frameAncestors],
+        ...(direct && { direct }),
       };
       try {
-        await within(OPEN_MS, signal, async (limit) => {
+        await within(direct ? ASK_MS : OPEN_MS, signal, async (limit) => {
           const path = `/v1/previews/${targetPort}`;
           await guests.of(sandboxId).call('PUT', path, openPreviewsAnswer, { body, signal: limit });
         });
       } catch (error) {
         signal?.throwIfAborted();
+        if (direct) return;
         // The start continues and reports that the sandbox is stopped, as on every plane.
         const code = error instanceof PortholeError ? error.code : undefined;
         if (code !== 'sandbox_not_running' && code !== 'sandbox_not_found') throw error;

@@ -22,7 +22,10 @@ export interface KubernetesPlaneOptions {
   readonly preview: PreviewOptions;
   readonly clock: Clock;
   readonly provider: Pick<Sandboxes, 'dial'>;
-  /** The guests, where `preview.upstream` is `guest`. */
+  /**
+   * The guests: the upstream of previews, or what sees the use of direct ones.
+   * @default - previews are direct, and their traffic does not keep them alive
+   */
   readonly guests?: Guests | undefined;
   /**
    * Origins that may show previews in a frame: the console's.
@@ -88,14 +91,15 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     clock,
     urlOf,
   });
+  const upstream = options.guests === undefined ? 'direct' : config.upstream;
   const guest =
-    options.guests === undefined || config.upstream === 'direct'
-      ? undefined
-      : createGuestUpstream({
-          guests: options.guests,
-          frameAncestors: options.frameAncestors ?? [],
-          now: () => clock.now(),
-        });
+    options.guests &&
+    createGuestUpstream({
+      guests: options.guests,
+      frameAncestors: options.frameAncestors ?? [],
+      direct: upstream === 'direct',
+      now: () => clock.now(),
+    });
   const times = createProbeTimes();
   /** The run's Services as seen by a start. Used only by that start, because it becomes stale. */
   const seen = new WeakMap<Preview, Promise<readonly StoredService[]>>();
@@ -111,7 +115,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
 
   return {
     hasUrls: true,
-    needsOpenAddress: guest === undefined,
+    needsOpenAddress: upstream === 'direct',
     seesTraffic: false,
 
     open: (spec, signal) =>
@@ -126,7 +130,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
             zone,
             gateway,
             publicPort,
-            upstream: guest === undefined ? 'direct' : 'guest',
+            upstream,
             serviceKind: options.serviceKind ?? 'headless',
             maxTotal: config.maxTotal,
             timeoutMs: options.startTimeoutMs,

@@ -132,6 +132,24 @@ describe('a preview by way of the guest', () => {
     expect(await fixture.plane.lastUsed(preview)).toBeUndefined();
   });
 
+  test('was last used when its guest saw a connection, where the gateway leads to the app', async () => {
+    const { plane } = fixture.another(undefined, { upstream: 'direct' });
+    expect([plane.needsOpenAddress, plane.seesTraffic]).toEqual([true, false]);
+    const { preview } = await plane.open(fixture.spec());
+    expect(seen).toEqual([expect.stringMatching(/^PUT .*"direct":true/)]);
+    expect(stored('services').spec).toMatchObject({ ports: [{ targetPort: 3000 }] });
+    const usage = { port: 3000, host: hostOf(preview.token), idle_ms: 90_000, bytes_in: 0, bytes_out: 0 };
+    answer = () => ({ previews: [usage] });
+    expect(await plane.lastUsed(preview)).toEqual(new Date(NOON.getTime() - 90_000));
+  });
+
+  test('starts without its guest, where the gateway leads to the app', async () => {
+    failure = new PortholeError('exec_transport_error', 'The pod does not answer.');
+    const { plane } = fixture.another(undefined, { upstream: 'direct' });
+    const { preview } = await plane.open(fixture.spec());
+    expect(await plane.lastUsed(preview)).toBeUndefined();
+  });
+
   test.each<[string, Answer]>([
     [
       'lies about the past',
