@@ -87,7 +87,7 @@ export function credentialOf(caller: Exclude<Caller, Person>): string {
   return caller.kind === 'agent' ? 'An agent token' : 'A credential for one sandbox';
 }
 
-/** Who may do what the caller may not, as messages name them. */
+/** Whom to ask for an operation that this caller may not do. */
 export function superiorOf(caller: Exclude<Caller, Person>): string {
   return caller.kind === 'agent'
     ? `the owner of run ${caller.runId}`

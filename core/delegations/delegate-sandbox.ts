@@ -76,7 +76,7 @@ function checkGrant({ scopes, commands, paths }: Grant): Grant {
   if (paths !== null && scopes.includes('exec')) {
     throw new PortholeError(
       'invalid_request',
-      'paths: a command reaches every file of the sandbox, so paths cannot be combined with the scope exec: lend one of the two, or both apart from each other.',
+      'paths: a command reaches every file of the sandbox, so paths cannot be combined with the scope exec: delegate one, or create two delegations.',
     );
   }
   return { scopes, commands, paths: paths === null ? null : [...new Set(paths.map(delegatedPath))] };

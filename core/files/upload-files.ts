@@ -57,7 +57,7 @@ async function* frames(
   for await (const { filename, stream } of files) {
     const path = destination(folder, filename);
     if (paths.has(path))
-      throw new PortholeError('invalid_request', `${path} is there twice`, {
+      throw new PortholeError('invalid_request', `The form contains ${path} twice`, {
         remedy: 'name each file once.',
       });
     paths.add(path);

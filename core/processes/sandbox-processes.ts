@@ -1,4 +1,4 @@
-/** Processes and declared servers of a sandbox: what they are asked is the same for both. */
+/** Operations that processes and declared servers of a sandbox have in common. */
 import type { Readable } from 'node:stream';
 import * as z from 'zod/mini';
 import { inputTaken, outputCut } from '#guest/protocol/answers.ts';

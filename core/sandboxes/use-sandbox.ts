@@ -58,7 +58,7 @@ export async function useSandbox(
       return makeSandbox(deps, reserved.sandbox, itself);
     }
   }
-  throw new PortholeError('sandbox_not_running', `Sandbox ${id} is made and deleted again at this moment`, {
+  throw new PortholeError('sandbox_not_running', `Sandbox ${id} is being created and deleted concurrently`, {
     remedy: 'try again.',
   });
 }

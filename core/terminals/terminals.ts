@@ -73,7 +73,7 @@ export class Terminals {
    */
   async open(sandbox: WithEnv, request: TerminalRequest, signal?: AbortSignal): Promise<Terminal> {
     if (this.#deps.stopping.aborted) {
-      throw new PortholeError('service_unavailable', 'Porthole is just ending here', {
+      throw new PortholeError('service_unavailable', 'This Porthole process is shutting down', {
         remedy: 'connect again.',
       });
     }

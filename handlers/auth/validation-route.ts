@@ -13,7 +13,7 @@ const Body = z
     sandbox_id,
     credential: credential.optional().describe('What the client handed over'),
     sandbox_credential: credential.optional().describe('An older name of `credential`'),
-    org: z.string().max(400).describe('Your own: a sandbox of another org is none'),
+    org: z.string().max(400).describe('Your org'),
     dataplane_url: dataplane_url
       .optional()
       .describe('What the client handed over; another one than ours is refused'),
@@ -58,7 +58,7 @@ export const validateSandboxRoute = defineRoute({
     if (body.dataplane_url !== undefined && !own.includes(body.dataplane_url)) {
       throw new PortholeError(
         'invalid_request',
-        `dataplane_url: it is not that of sandbox ${id} here, ${own[0]}: do not connect to it.`,
+        `dataplane_url: does not match sandbox ${id}; expected ${own[0]}: do not connect to it.`,
       );
     }
     const sandbox = await services.records.sandboxes.get(id);

@@ -104,7 +104,7 @@ function queryOf(
     const twice = names.find((name) => given.getAll(name).length > 1) ?? '';
     throw new PortholeError(
       'invalid_request',
-      `query: ${JSON.stringify(twice.slice(0, 80))} is there more than once: say it once.`,
+      `query: ${JSON.stringify(twice.slice(0, 80))} is there more than once: send it once.`,
     );
   }
   return values;

@@ -33,7 +33,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
     await page.getByText('You edit it').waitFor();
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('button', { name: 'Give a discount…' }).click();
-    await page.getByRole('button', { name: 'Start it' }).click();
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
     await outputsOf(page).getByText('"total": 16.2').waitFor();
     await page.getByRole('link', { name: 'Tools' }).first().click();
     await page.getByLabel('Search').fill('nothing of the kind');
@@ -194,11 +194,11 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
     await page.getByRole('link', { name: 'Download all of it (58.6 KiB)' }).waitFor();
     await page.getByRole('button', { name: 'Go on…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Go on' });
-    await dialog.getByRole('button', { name: 'Start it' }).click();
+    await dialog.getByRole('button', { name: 'Start', exact: true }).click();
     await dialog.getByText('must not be empty').waitFor();
     expect(await violations(page)).toEqual([]);
     await dialog.getByLabel('why (required)').fill('no reason');
-    await dialog.getByRole('button', { name: 'Start it' }).click();
+    await dialog.getByRole('button', { name: 'Start', exact: true }).click();
     await dialog.waitFor({ state: 'detached' });
     const traceback = resultOf(page).getByRole('region', { name: 'Traceback' });
     await traceback.waitFor();

@@ -45,7 +45,7 @@ suite('sandboxes in the console, in a real browser', chromiumMissing ?? vimMissi
   describe('the list of sandboxes', () => {
     const row = (name: string) => page.locator('.list tr', { hasText: name });
     const dialog = () => page.getByRole('dialog', { name: 'New sandbox' });
-    const create = () => dialog().getByRole('button', { name: 'Create it' }).click();
+    const create = () => dialog().getByRole('button', { name: 'Create sandbox', exact: true }).click();
 
     test('makes one, tells what is wrong at its field, and where the name is taken', async () => {
       await page.goto(`${own.way.url}/sandboxes`);

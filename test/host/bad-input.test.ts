@@ -256,7 +256,7 @@ describe('bad input', () => {
       ],
       ['/api/approvals?colour=red', query('unknown parameter "colour": this route takes none.')],
       ['/v1/sandbox?limit=1&colour=red', /^query: unknown parameter "colour": the parameters are .*limit/],
-      ['/v1/sandbox?limit=1&limit=2', query('"limit" is there more than once: say it once.')],
+      ['/v1/sandbox?limit=1&limit=2', query('"limit" is there more than once: send it once.')],
     ])('%s is 400 and names it', async (path, message) => {
       const answer = await refuses(() => porthole.call('GET', path, { token: ALICE }));
       expect(answer.status).toBe(400);

@@ -41,7 +41,7 @@ export function networkOf(given: Given): NetworkOptions {
 export const networkCommand: CommandSpec = {
   name: 'network',
   usage: '<sandbox|run>',
-  summary: 'show what a sandbox may reach and what it has tried, or change it',
+  summary: "show or change a sandbox's network rules and its connection log",
   details:
     '--allow and --deny replace the list before. A change applies at once: connections that are no longer allowed end.',
   options: { ...NETWORK_OPTIONS },

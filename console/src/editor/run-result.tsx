@@ -209,7 +209,7 @@ function ActionButton({ action, isDisabled, isBusy, onAct }: ActionButtonProps) 
     <FormDialog
       trigger={<Button isDisabled={isDisabled}>{isBusy ? 'One moment…' : `${title}…`}</Button>}
       title={title}
-      action="Start it"
+      action="Start"
       onSubmit={submit}
     >
       {description === '' ? null : <p>{description}</p>}

@@ -132,7 +132,7 @@ function FolderDialog({
     return (
       <NameDialog
         title={`New ${what}`}
-        action="Create it"
+        action="Create"
         initial=""
         onClose={onClose}
         onSubmit={async (typed) => {

@@ -192,7 +192,7 @@ function NewRun() {
     <FormDialog
       trigger={<Button variant="primary">New run</Button>}
       title="New run"
-      action="Start it"
+      action="Start run"
       onSubmit={async (form) => {
         const title = formText(form, 'title');
         const sandbox = formText(form, 'sandbox');
@@ -213,14 +213,14 @@ function NewRun() {
         name="sandbox"
         defaultValue={NEW}
         options={[
-          { id: NEW, words: 'A new one' },
+          { id: NEW, words: 'New sandbox' },
           ...(found?.sandboxes ?? []).map(({ id, name }) => ({
             id,
             words: name === null ? id : `${plainText(name, 60)} (${id})`,
           })),
         ]}
       />
-      <Check name="auto">Open previews that its agent asks for without a question</Check>
+      <Check name="auto">Approve this agent's previews automatically</Check>
     </FormDialog>
   );
 }

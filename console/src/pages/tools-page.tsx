@@ -146,7 +146,7 @@ function NewTool() {
     <FormDialog
       trigger={<Button variant="primary">New tool</Button>}
       title="New tool"
-      action="Create it"
+      action="Create tool"
       onSubmit={async (form) => {
         const language = form.get('language') === 'node' ? 'node' : 'python';
         const { tool_id: id } = await call('POST /api/v1/editor/tools', {

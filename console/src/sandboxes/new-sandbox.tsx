@@ -186,7 +186,7 @@ function NewSandboxForm({ onMade, onClose }: { readonly onMade: () => void; read
           Cancel
         </Button>
         <Button type="submit" variant="primary" isDisabled={busy}>
-          {busy ? 'One moment…' : 'Create it'}
+          {busy ? 'One moment…' : 'Create sandbox'}
         </Button>
       </div>
     </Form>

@@ -15,7 +15,7 @@ export function connectAgent(here: ConsoleSuite): void {
     await page.goto(`${here.porthole.host.url}/`);
     await page.getByRole('button', { name: 'New run' }).first().click();
     await page.getByRole('textbox', { name: 'Title' }).fill('For my agent');
-    await page.getByRole('button', { name: 'Start it' }).click();
+    await page.getByRole('button', { name: 'Start run', exact: true }).click();
     const panel = page.getByRole('region', { name: 'Connect your agent' });
     await panel.getByText('Waiting for your agent…').waitFor();
     const shown = () => panel.locator('pre').textContent();

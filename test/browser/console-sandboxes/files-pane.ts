@@ -154,11 +154,11 @@ export function filesPane(here: ConsoleSuite, own: SandboxPage): void {
       await openFiles();
       await page.getByRole('button', { name: 'New folder' }).click();
       await page.getByLabel('Name', { exact: true }).fill('a/b');
-      await page.getByRole('button', { name: 'Create it' }).click();
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
       await page.getByText('A name has no slash.').waitFor();
       expect(await violations(page)).toEqual([]);
       await page.getByLabel('Name', { exact: true }).fill("it's -new");
-      await page.getByRole('button', { name: 'Create it' }).click();
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
       await folder("it's -new").waitFor();
       await page.getByRole('button', { name: "Actions for it's -new" }).click();
       expect(await violations(page)).toEqual([]);
