@@ -74,7 +74,7 @@ export function visitPage(
   signal: AbortSignal,
   isSecondTry = false,
 ): Promise<PageObservation> {
-  return new Look(prepared, visit, isSecondTry).observe(signal);
+  return new PageVisitRun(prepared, visit, isSecondTry).observe(signal);
 }
 
 /** Faults of pages that have not started yet. */
@@ -86,7 +86,7 @@ const SLOW_FAULTS: ReadonlySet<string> = new Set([
   'covered',
 ]);
 
-class Look {
+class PageVisitRun {
   readonly #prepared: PreparedPage;
   readonly #page: Page;
   readonly #allowed: ReadonlySet<string>;
@@ -228,7 +228,7 @@ class Look {
   async #settle(): Promise<Measured | undefined> {
     const loaded = this.#page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => undefined);
     await Promise.race([loaded, this.#untilBlocked(loaded)]);
-    if (this.#visit.picture !== undefined) this.#prepareLook();
+    if (this.#visit.picture !== undefined) this.#preparePicture();
     const began = performance.now();
     let until = began + SETTLE_MS;
     let failedAt: number | undefined;
@@ -339,7 +339,7 @@ class Look {
   }
 
   /** Loads what a look measures with, while it waits for a quiet page. */
-  #prepareLook(): void {
+  #preparePicture(): void {
     const axe = loadAxe(this.#prepared);
     const outline = this.#page.locator('head').ariaSnapshot({ timeout: EXAMINE_MS });
     for (const each of [axe, outline]) each.catch(() => undefined);
@@ -446,21 +446,21 @@ class Look {
       redirects: recorder.redirects,
       url: this.#short(url),
       contentType: measured?.contentType ?? null,
-      console: await each(recorder.console, async ({ at, ...message }) => ({
+      console: await mapConcurrently(recorder.console, async ({ at, ...message }) => ({
         ...message,
         // Few logs are worth the time to load a source map.
         place: WORTH_A_MAP.has(message.level) ? await place(at[0]) : served(at[0]),
       })),
-      errors: await each(recorder.errors, async ({ at, message }) => ({
+      errors: await mapConcurrently(recorder.errors, async ({ at, message }) => ({
         message,
         frames: (
-          await each(at, async (frame) => {
+          await mapConcurrently(at, async (frame) => {
             const found = await place(frame);
             return found === null ? undefined : { ...found, function: frame.function };
           })
         ).filter((frame) => frame !== undefined),
       })),
-      failed: await each(recorder.failed, async (failure) => {
+      failed: await mapConcurrently(recorder.failed, async (failure) => {
         const { at, byCode: _, byElement: __, fullUrl: ___, ...request } = failure;
         const outcome = outcomeOf(failure, recorder, seen?.urls);
         return { ...request, outcome, initiator: await place(at[0]) };
@@ -524,7 +524,7 @@ class Look {
   /** What a dev server answered instead of scripts, where the page shows no overlay. */
   async #answeredErrors(measured: Measured | undefined): Promise<readonly ShownOverlay[]> {
     if (measured === undefined || measured.overlays.length > 0) return [];
-    const found = await each(this.#recorder.brokenScripts, (url) =>
+    const found = await mapConcurrently(this.#recorder.brokenScripts, (url) =>
       within(viteError(this.#prepared, url), MEASURE_MS).catch(() => undefined),
     );
     return found.filter((error) => error !== undefined).slice(0, 1);
@@ -535,7 +535,7 @@ class Look {
   }
 }
 
-function each<T, R>(all: readonly T[], of: (one: T) => Promise<R>): Promise<R[]> {
+function mapConcurrently<T, R>(all: readonly T[], of: (one: T) => Promise<R>): Promise<R[]> {
   return Promise.all(all.map(of));
 }
 

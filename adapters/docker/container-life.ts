@@ -246,7 +246,7 @@ export class ContainerLife {
     } catch (error) {
       // Another process has just created it.
       if (isStatus(error, 409)) return;
-      if (folder === undefined || !says(error, /bind source path does not exist/)) {
+      if (folder === undefined || !messageMatches(error, /bind source path does not exist/)) {
         throw refused(id, error);
       }
       this.#options.channelsUnseen();
@@ -274,7 +274,7 @@ export class ContainerLife {
       if (isStatus(error, 304) || isStatus(error, 404) || isStatus(error, 409)) return;
       signal?.throwIfAborted();
       await removeContainer(engine, containerId, signal).catch(() => {});
-      if (this.#hasIpv6 && says(error, /disable_ipv6/)) {
+      if (this.#hasIpv6 && messageMatches(error, /disable_ipv6/)) {
         this.#hasIpv6 = false;
         return;
       }
@@ -313,7 +313,7 @@ function notOurs(id: string, what: 'container' | 'volume', name: string): Portho
   });
 }
 
-function says(error: unknown, words: RegExp): boolean {
+function messageMatches(error: unknown, words: RegExp): boolean {
   return error instanceof EngineError && words.test(error.message);
 }
 

@@ -116,11 +116,11 @@ async function resolveName(name: string): Promise<readonly string[]> {
 
 function connectTo(address: string, port: number, signal: AbortSignal): Promise<Socket> {
   const socket = connectDirect({ host: address, port, allowHalfOpen: true, noDelay: true });
-  return cameUp(socket, 'connect', CONNECT_MS, signal);
+  return awaitSocketEvent(socket, 'connect', CONNECT_MS, signal);
 }
 
 /** The socket, once it has emitted the event. Otherwise it is destroyed. */
-export async function cameUp<S extends Socket>(
+export async function awaitSocketEvent<S extends Socket>(
   socket: S,
   event: 'connect' | 'secure' | 'secureConnect',
   withinMs: number,

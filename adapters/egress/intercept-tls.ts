@@ -14,7 +14,7 @@ import { HTTPS_PORT, type NetworkSecret, withoutValues, withSecrets } from '#cor
 import { createStrictServer, strictServerOptions } from '#proxy/front/strict-server.ts';
 import { splice } from '#proxy/splice.ts';
 import { answerHeaders, framingHeaders, type Headers, requestHeaders } from './forwarded-headers.ts';
-import { cameUp, DialError } from './dial-destination.ts';
+import { awaitSocketEvent, DialError } from './dial-destination.ts';
 
 /** Timeout for a handshake, in milliseconds. */
 const HANDSHAKE_MS = 15_000;
@@ -42,7 +42,7 @@ export async function connectTls(
 ): Promise<TLSSocket> {
   const secure = connect({ socket, servername, secureContext, ALPNProtocols: ALPN });
   try {
-    return await cameUp(secure, 'secureConnect', HANDSHAKE_MS, signal);
+    return await awaitSocketEvent(secure, 'secureConnect', HANDSHAKE_MS, signal);
   } catch (cause) {
     const { code = 'no answer' } = cause as NodeJS.ErrnoException;
     throw new DialError(`the TLS of ${servername} is not valid (${code})`, { cause });
@@ -56,7 +56,7 @@ export function acceptTls(
   signal: AbortSignal,
 ): Promise<TLSSocket> {
   const secure = new TLSSocket(client, { isServer: true, secureContext, ALPNProtocols: ALPN });
-  return cameUp(secure, 'secure', HANDSHAKE_MS, signal);
+  return awaitSocketEvent(secure, 'secure', HANDSHAKE_MS, signal);
 }
 
 /** One connection to the host for all requests of one connection of a program, as in a tunnel. */

@@ -14,10 +14,11 @@ export interface OwnerSeals {
 
 export function ownerSeals(seals: SealedTexts | undefined, log: RecordsLog | undefined): OwnerSeals {
   return {
-    seal: (column, owner, json) => (seals === undefined ? json : seals.seal(about(column, owner), json)),
+    seal: (column, owner, json) =>
+      seals === undefined ? json : seals.seal(sealContext(column, owner), json),
     open(column, owner, stored, what) {
       // JSON of an installation without keys, or of an earlier version.
-      const plain = stored.startsWith('{') ? stored : seals?.open(about(column, owner), stored);
+      const plain = stored.startsWith('{') ? stored : seals?.open(sealContext(column, owner), stored);
       if (plain === undefined) {
         log?.warn(
           { owner: owner.user },
@@ -29,7 +30,7 @@ export function ownerSeals(seals: SealedTexts | undefined, log: RecordsLog | und
   };
 }
 
-function about(column: string, { org, user }: Owner): string {
+function sealContext(column: string, { org, user }: Owner): string {
   return JSON.stringify([column, org, user]);
 }
 

@@ -33,7 +33,7 @@ export function previewRecords(session: SqlSession): PreviewRecords {
               .where('generation', '=', from)
               .execute();
           }
-          await leave(trx, [tombstone]);
+          await upsertTombstones(trx, [tombstone]);
           await publish(runId, published, tombstone.at);
           return readGeneration(trx, runId, targetPort);
         }),
@@ -44,7 +44,7 @@ export function previewRecords(session: SqlSession): PreviewRecords {
         const rows = strongestOfEach(tombstones);
         return inTransaction(db, async (trx) => {
           for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
-            await leave(trx, rows.slice(at, at + ROWS_AT_ONCE));
+            await upsertTombstones(trx, rows.slice(at, at + ROWS_AT_ONCE));
           }
         });
       }),
@@ -82,7 +82,7 @@ async function readGeneration(db: Kysely<SqlSchema>, runId: string, targetPort: 
 }
 
 /** The database compares the reasons, on the row as it is once no other transaction holds it. */
-async function leave(db: Kysely<SqlSchema>, tombstones: readonly Tombstone[]): Promise<void> {
+async function upsertTombstones(db: Kysely<SqlSchema>, tombstones: readonly Tombstone[]): Promise<void> {
   await db
     .insertInto('preview_tombstones')
     .values(tombstones.map(toRow))

@@ -7,7 +7,7 @@ import type {
   SandboxOptions,
 } from '#core/sandboxes/sandbox-capacity.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
-import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
+import { limitsSandboxes, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { SandboxEnv } from './owner-seals.ts';
 import type { Row, SqlSchema } from './schema.ts';
@@ -165,7 +165,7 @@ function ownOf(db: Kysely<SqlSchema>, owner: Owner) {
 }
 
 function hasBounds(limits: QuotaLimits | undefined): limits is QuotaLimits {
-  return limits !== undefined && binds(limits.quota);
+  return limits !== undefined && limitsSandboxes(limits.quota);
 }
 
 /**

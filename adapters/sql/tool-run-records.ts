@@ -193,7 +193,7 @@ export function toolSnapshotRecords({ dialect, repeatable }: SqlSession): ToolSn
           .selectFrom('sandbox_snapshots')
           .select('id')
           .where('expires_at', '<=', instantText(now))
-          .where(quiet(now));
+          .where(hasNoActiveRun(now));
         return all(expired.orderBy('expires_at').orderBy('id').limit(limit), ({ id }) => id);
       }),
 
@@ -203,7 +203,7 @@ export function toolSnapshotRecords({ dialect, repeatable }: SqlSession): ToolSn
           .deleteFrom('sandbox_snapshots')
           .where(dialect.among('id', ids))
           .where('expires_at', '<=', instantText(now))
-          .where(quiet(now))
+          .where(hasNoActiveRun(now))
           .returning('id')
           .execute();
         return removed.length;
@@ -212,7 +212,7 @@ export function toolSnapshotRecords({ dialect, repeatable }: SqlSession): ToolSn
 }
 
 /** No run of it is active. */
-function quiet(now: Date) {
+function hasNoActiveRun(now: Date) {
   const running = sql`${RUNNING} and tool_runs.deadline > ${instantText(now)}`;
   return sql<boolean>`not exists (select 1 from tool_runs where tool_runs.snapshot_id = sandbox_snapshots.id and ${running})`;
 }

@@ -29,7 +29,7 @@ export interface WatchedCredential {
    */
   readonly signal: AbortSignal;
   /** Resolves after the first check: from then on the signal is reliable. */
-  readonly looked: Promise<void>;
+  readonly firstCheck: Promise<void>;
   /** Ends the watch, when the operation is over. */
   close(): void;
 }
@@ -48,7 +48,7 @@ function watchWhileValid(
   clock: WakingClock,
   { validUntil, watch = () => () => undefined, over }: WatchOptions,
 ): WatchedCredential {
-  const looked = Promise.withResolvers<void>();
+  const firstCheck = Promise.withResolvers<void>();
   const lapsed = new AbortController();
   const closed = new AbortController();
   const wakeSignal = createWakeSignal(clock, [closed.signal]);
@@ -58,7 +58,7 @@ function watchWhileValid(
       while (!closed.signal.aborted) {
         const until = await validUntil();
         if (until === undefined) throw over();
-        looked.resolve();
+        firstCheck.resolve();
         const again = clock.now().getTime() + REPOLL_MS;
         await wakeSignal.until(new Date(until === null ? again : Math.min(until.getTime(), again)));
       }
@@ -70,9 +70,9 @@ function watchWhileValid(
   poll().catch((error: unknown) => {
     // Fail closed: if the records are unavailable, the credential may have been revoked.
     if (!closed.signal.aborted) lapsed.abort(error);
-    looked.resolve();
+    firstCheck.resolve();
   });
-  return { signal: lapsed.signal, looked: looked.promise, close: () => closed.abort() };
+  return { signal: lapsed.signal, firstCheck: firstCheck.promise, close: () => closed.abort() };
 }
 
 export interface WatchCredentialDeps {

@@ -35,7 +35,7 @@ export async function collectOrphans(deps: CollectOrphansDeps, signal?: AbortSig
     if (live.has(id)) continue;
     signal?.throwIfAborted();
     try {
-      const fate = await tend(deps, id);
+      const fate = await reconcileOrphan(deps, id);
       if (fate !== undefined) done[fate] += 1;
     } catch (error) {
       failed(id, error);
@@ -54,7 +54,10 @@ async function liveIds(records: Records, place: string, signal?: AbortSignal): P
   return ids;
 }
 
-async function tend(deps: CollectOrphansDeps, id: string): Promise<keyof OrphanReport | undefined> {
+async function reconcileOrphan(
+  deps: CollectOrphansDeps,
+  id: string,
+): Promise<keyof OrphanReport | undefined> {
   const { records, clock } = deps;
   const known = await records.sandboxes.get(id);
   if (known !== undefined && !(known.desired === 'destroyed' && known.observed === 'destroyed'))

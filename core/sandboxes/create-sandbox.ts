@@ -10,7 +10,7 @@ import { type CatalogueDeps, findImage } from '../images/image-catalogue.ts';
 import { type NetworkPolicy, NO_NETWORK } from '../network/network-policy.ts';
 import { NO_SECRETS, type SandboxSecrets } from '../network/network-secrets.ts';
 import { POOL_OWNER } from './sandbox-owner.ts';
-import { binds, quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
+import { limitsSandboxes, quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
 import { requireSkills } from '../skills/require-skills.ts';
 import { destroySandbox } from './end-sandbox.ts';
 import type { MakeRoom } from './make-room.ts';
@@ -91,7 +91,7 @@ export async function createSandbox(
   asked: NewSandbox,
   use?: Use<unknown>,
   signal?: AbortSignal,
-  known: Use<unknown> = use ?? itself,
+  known: Use<unknown> = use ?? identity,
 ): Promise<unknown> {
   const wanted = await withNetwork(deps, await sized(deps, asked));
   await requireSkills(deps, wanted.owner, wanted.skills ?? []);
@@ -101,8 +101,8 @@ export async function createSandbox(
   const isPlain = isDefault(deps.provider, wanted) && (await fitsNetwork(deps, wanted));
   const warm = isPlain ? await deps.pool.take(wanted.owner, signal, sandboxOptions) : undefined;
   if (warm !== undefined && !isUsed) return warm;
-  const work = use ?? itself;
-  if (warm !== undefined) return finish(deps, warm, () => used(deps, warm, work, signal));
+  const work = use ?? identity;
+  if (warm !== undefined) return finish(deps, warm, () => placeSkillsThenUse(deps, warm, work, signal));
   const id = deps.ids.sandbox();
   const reservation = await reserveSandbox(deps, id, wanted);
   if (reservation.kind === 'id_taken') {
@@ -117,7 +117,7 @@ export async function createSandbox(
 type Use<T> = (sandbox: SandboxRecord) => Promise<T>;
 
 /** The `use` of a sandbox that needs nothing more. */
-export function itself(sandbox: SandboxRecord): Promise<SandboxRecord> {
+export function identity(sandbox: SandboxRecord): Promise<SandboxRecord> {
   return Promise.resolve(sandbox);
 }
 
@@ -281,7 +281,7 @@ export function quotaLimitsOf(
   owner: Owner,
 ): QuotaLimits | undefined {
   const quota = quotaOf(quotas, owner);
-  return binds(quota) ? { quota, defaultSize: provider.defaultSize } : undefined;
+  return limitsSandboxes(quota) ? { quota, defaultSize: provider.defaultSize } : undefined;
 }
 
 /** Makes the sandbox of a reserved id. On failure it is removed again. */
@@ -293,12 +293,12 @@ export function makeSandbox<T>(
 ): Promise<T> {
   return finish(deps, sandbox, async () => {
     await deps.provider.create(specOf(sandbox), signal);
-    return used(deps, sandbox, use, signal);
+    return placeSkillsThenUse(deps, sandbox, use, signal);
   });
 }
 
 /** Places its skills, then calls `use`. */
-async function used<T>(
+async function placeSkillsThenUse<T>(
   deps: MakeSandboxDeps,
   sandbox: SandboxRecord,
   use: Use<T>,

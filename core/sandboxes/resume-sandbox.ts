@@ -2,7 +2,7 @@ import { type Caller, mayReachSandbox } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import { asEssential } from '../shared/essential-work.ts';
-import { joined } from '../shared/concurrency.ts';
+import { singleFlight } from '../shared/concurrency.ts';
 import type { Records } from '../shared/records.ts';
 import { quotaLimitsOf } from './create-sandbox.ts';
 import { checkSandboxId } from './sandbox-owner.ts';
@@ -66,21 +66,21 @@ async function resume(
   await records.sandboxes.touch(sandbox, now);
   const { owner } = sandbox;
   const wake = () => records.capacity.wake(sandbox, now, quotaLimitsOf({ quotas, provider }, owner));
-  let woken = await wake();
-  if (typeof woken !== 'string' && (await makeRoom?.(owner)) === true) woken = await wake();
-  if (typeof woken !== 'string') {
+  let wakeResult = await wake();
+  if (typeof wakeResult !== 'string' && (await makeRoom?.(owner)) === true) wakeResult = await wake();
+  if (typeof wakeResult !== 'string') {
     const more = { sandboxes: 1, ...provider.defaultSize, ...sandbox.resources, diskMb: 0 };
     const running = await records.capacity.wantedBy(owner, sandbox.place);
-    throw quotaExceeded(quotaOf(quotas, owner), woken, more, running, now);
+    throw quotaExceeded(quotaOf(quotas, owner), wakeResult, more, running, now);
   }
   // Single-flight in this process: otherwise each caller would inspect, wait and probe by itself.
-  await joined(records.sandboxes, `resume ${sandbox.id}`, () => provider.resume(sandbox.id));
-  const beaten =
+  await singleFlight(records.sandboxes, `resume ${sandbox.id}`, () => provider.resume(sandbox.id));
+  const heartbeat =
     sandbox.ttlSeconds === null ? undefined : await records.sandboxes.heartbeat(sandbox, clock.now());
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
   // The provider has updated the skills.
   const { skills } = (sandbox.skills.length > 0 && (await records.sandboxes.get(sandbox.id))) || sandbox;
-  const { lastActiveAt, heartbeatAt } = beaten ?? { lastActiveAt: now, heartbeatAt: now };
+  const { lastActiveAt, heartbeatAt } = heartbeat ?? { lastActiveAt: now, heartbeatAt: now };
   return {
     ...sandbox,
     desired: 'running',

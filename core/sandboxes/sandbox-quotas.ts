@@ -54,7 +54,7 @@ export function quotaOf({ default: common, users }: Quotas, { user }: Owner): Qu
 }
 
 /** Whether it limits sandboxes or what they use. */
-export function binds(quota: Quota): boolean {
+export function limitsSandboxes(quota: Quota): boolean {
   return NAMES.some((name) => quota[name] != null);
 }
 

@@ -4,7 +4,7 @@ import type { SandboxRecord } from './sandbox-records.ts';
 import { checkSandboxId } from './sandbox-owner.ts';
 import {
   type CreateSandboxDeps,
-  itself,
+  identity,
   type MakeSandboxDeps,
   makeSandbox,
   reserveSandbox,
@@ -12,7 +12,7 @@ import {
 } from './create-sandbox.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { sandboxNotFound, resumeSandbox } from './resume-sandbox.ts';
-import { joined } from '../shared/concurrency.ts';
+import { singleFlight } from '../shared/concurrency.ts';
 import { noteTurnOwner } from './turn-owners.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps &
@@ -55,7 +55,7 @@ export async function useSandbox(
     const network = known?.network.mode === 'off' ? known.network : undefined;
     const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller), network });
     if (reserved.kind === 'reserved') {
-      return makeSandbox(deps, reserved.sandbox, itself);
+      return makeSandbox(deps, reserved.sandbox, identity);
     }
   }
   throw new PortholeError('sandbox_not_running', `Sandbox ${id} is being created and deleted concurrently`, {
@@ -87,7 +87,7 @@ async function awaitCreation(
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
   // Single-flight in this process: otherwise each caller would inspect, wait and probe by itself.
-  const skills = await joined(records.sandboxes, `create ${sandbox.id}`, async () => {
+  const skills = await singleFlight(records.sandboxes, `create ${sandbox.id}`, async () => {
     await provider.create(specOf(sandbox));
     const { placeSkills } = await import('../skills/place-skills.ts');
     return placeSkills({ provider, records }, sandbox);

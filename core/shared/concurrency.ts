@@ -13,7 +13,7 @@ export interface FairLimits {
 /** An acquired place. */
 export interface Place {
   /** From here the client sets the pace: counts for its owner only, not for the total. */
-  begun(): void;
+  releaseSharedSlot(): void;
   end(): void;
 }
 
@@ -65,7 +65,7 @@ export class FairQueue {
   #place(name: string, owner: Owner): Place {
     let holds: 'both' | 'own' | 'nothing' = 'both';
     return {
-      begun: () => {
+      releaseSharedSlot: () => {
         if (holds !== 'both') return;
         holds = 'own';
         this.#running -= 1;
@@ -127,7 +127,7 @@ export class FairQueue {
 }
 
 /** A token bucket per owner: `burst` starts at once, then one each `intervalMs`. */
-export class Pace {
+export class TokenBuckets {
   readonly #intervalMs: number;
   readonly #burstMs: number;
   readonly #clock: WakingClock;
@@ -172,7 +172,7 @@ const underWay = new WeakMap<object, Map<string, Promise<unknown>>>();
  * Single-flight per object and key in this process: a call during another one waits for its result.
  * If that one fails, the call does `work` itself, because the cause may be gone by then.
  */
-export async function joined<T>(on: object, key: string, work: () => Promise<T>): Promise<T> {
+export async function singleFlight<T>(on: object, key: string, work: () => Promise<T>): Promise<T> {
   const own = underWay.get(on) ?? new Map<string, Promise<unknown>>();
   underWay.set(on, own);
   const other = own.get(key) as Promise<T> | undefined;
@@ -180,7 +180,7 @@ export async function joined<T>(on: object, key: string, work: () => Promise<T>)
     try {
       return await other;
     } catch {
-      return joined(on, key, work);
+      return singleFlight(on, key, work);
     }
   }
   const doing = work();

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { type Caller, SERVICE } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
-import { type FairLimits, FairQueue, Pace, type Place } from '#core/shared/concurrency.ts';
+import { type FairLimits, FairQueue, TokenBuckets, type Place } from '#core/shared/concurrency.ts';
 import type { Route, RouteClass } from '../route.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 
@@ -27,7 +27,7 @@ export interface RequestLimits extends Readonly<Record<RouteClass, FairLimits>> 
 
 /** Running requests of each class, in all functions of this process. */
 export interface Admission extends Readonly<Record<RouteClass, FairQueue>> {
-  readonly pace: Pace;
+  readonly pace: TokenBuckets;
 }
 
 export function createAdmission(
@@ -39,7 +39,7 @@ export function createAdmission(
     heavy: new FairQueue(heavy),
     stream: new FairQueue(stream),
     // A client may open again at once all that it may have open, for example after a restart.
-    pace: new Pace(stream.perOwner, streamsPerSecond, clock),
+    pace: new TokenBuckets(stream.perOwner, streamsPerSecond, clock),
   };
 }
 
@@ -58,7 +58,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
   const isPaced = kind === 'stream' && route.method === 'GET';
   const hold = (event: ChainEvent, owner: string, most: number | undefined, place: Place | undefined) => {
     if (place === undefined) throw tooMany(kind, event.caller);
-    if (isSlow) place.begun();
+    if (isSlow) place.releaseSharedSlot();
     event.place = place;
     if (isPaced && most === undefined) return admission().pace.start(owner, () => event.signal);
     return undefined;
@@ -75,7 +75,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
     after({ event, response }) {
       const { place } = event;
       if (place === undefined) return;
-      place.begun();
+      place.releaseSharedSlot();
       if (response?.body instanceof Readable) {
         response.body.once('close', () => place.end());
         return;

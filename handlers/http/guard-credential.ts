@@ -95,7 +95,7 @@ async function guardDelegate(
   const watched = watchCredential(services, caller);
   try {
     // Verified before the body arrived; a slow upload can outlive the credential.
-    await watched.looked;
+    await watched.firstCheck;
     watched.signal.throwIfAborted();
     const either = anySignal(signal, watched.signal);
     const response = await handle(() => either);

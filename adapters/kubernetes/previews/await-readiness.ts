@@ -80,7 +80,7 @@ export interface ReadinessDeps {
   readonly timeoutMs: number;
 }
 
-type Behind = 'listens' | 'not_http' | 'silent' | 'stopped' | 'unknown';
+type AppState = 'listens' | 'not_http' | 'silent' | 'stopped' | 'unknown';
 
 /** Timeout of the single dial to the sandbox, in milliseconds. */
 const DIAL_MS = 2_000;
@@ -103,7 +103,7 @@ export async function awaitReadiness(
   signal?: AbortSignal,
 ): Promise<Readiness> {
   return within(deps.timeoutMs, signal, async (limit) => {
-    const wait = new Wait(deps, preview, limit);
+    const wait = new ReadinessWait(deps, preview, limit);
     try {
       return await wait.run();
     } catch (error) {
@@ -114,22 +114,22 @@ export async function awaitReadiness(
   });
 }
 
-class Wait {
+class ReadinessWait {
   readonly #deps: ReadinessDeps;
   readonly #preview: Preview;
   readonly #signal: AbortSignal;
   readonly #hostname: string;
   readonly #startedAt = performance.now();
-  #behind: Behind = 'unknown';
+  #appState: AppState = 'unknown';
   /** Whether the app answers with a 500 when asked without the gateway. */
   #isFailing = false;
   /** Whether all that remains is empty 500s, which may be the app's. */
-  #mayFail = false;
-  readonly #asked: Promise<void>;
+  #onlyEmpty500s = false;
+  readonly #sandboxProbe: Promise<void>;
   /** Whether the route was certainly in the gateway at the last probe. */
   #isRouted = false;
   /** Why the gateway could not be reached at the last probe. */
-  #unasked: 'gateway_untrusted' | 'gateway_unreachable' | undefined;
+  #unreachableReason: 'gateway_untrusted' | 'gateway_unreachable' | undefined;
   /** Whether the preview has ended meanwhile. */
   #isGone = false;
   #look: Promise<void> | undefined;
@@ -139,7 +139,7 @@ class Wait {
     this.#preview = preview;
     this.#signal = signal;
     this.#hostname = new URL(preview.url ?? 'http://preview.invalid').hostname;
-    this.#asked = this.#askSandbox();
+    this.#sandboxProbe = this.#askSandbox();
   }
 
   async run(): Promise<Readiness> {
@@ -155,7 +155,7 @@ class Wait {
       if (readiness?.ready) times.learn(sentAt, failedAt);
       failedAt = sentAt;
       if (readiness !== undefined) return readiness;
-      if (this.#behind === 'stopped' || this.#isGone) return this.result();
+      if (this.#appState === 'stopped' || this.#isGone) return this.result();
       if (this.#elapsed() < lookAt || this.#look !== undefined) continue;
       lookAt = this.#elapsed() * 2;
       // Concurrent with the probes: a slow API server must not delay a route that the gateway
@@ -180,13 +180,17 @@ class Wait {
 
   /** Why it is not ready, as far as is known now. */
   result(): Readiness {
-    if (this.#behind === 'stopped') return { ready: false, reason: 'sandbox_stopped' };
-    if (this.#mayFail && this.#behind === 'listens') return { ready: true };
+    if (this.#appState === 'stopped') return { ready: false, reason: 'sandbox_stopped' };
+    if (this.#onlyEmpty500s && this.#appState === 'listens') return { ready: true };
     if (this.#isRouted) {
-      return { ready: false, reason: this.#behind === 'not_http' ? 'not_http' : 'nothing_listens' };
+      return { ready: false, reason: this.#appState === 'not_http' ? 'not_http' : 'nothing_listens' };
     }
-    if (this.#unasked === undefined) return { ready: false, reason: 'starting' };
-    return { ready: false, reason: this.#unasked, problem: this.#deps.probe?.problems().join(' ') ?? '' };
+    if (this.#unreachableReason === undefined) return { ready: false, reason: 'starting' };
+    return {
+      ready: false,
+      reason: this.#unreachableReason,
+      problem: this.#deps.probe?.problems().join(' ') ?? '',
+    };
   }
 
   #elapsed(): number {
@@ -200,29 +204,29 @@ class Wait {
     const answers = await Promise.all(
       [...waiting].map(async (proxy): Promise<Answerer> => {
         const answer = await probe.ask(proxy, this.#hostname, this.#signal);
-        if (answer === 'rejected' || answer === 'failed') await this.#asked;
+        if (answer === 'rejected' || answer === 'failed') await this.#sandboxProbe;
         if (this.#isOfApp(answer)) waiting.delete(proxy);
         return answer;
       }),
     );
     const left = answers.filter((answer) => !this.#isOfApp(answer));
-    this.#mayFail = left.length > 0 && left.every((answer) => answer === 'failed');
-    this.#unasked = unasked(answers);
+    this.#onlyEmpty500s = left.length > 0 && left.every((answer) => answer === 'failed');
+    this.#unreachableReason = unreachableReason(answers);
     // A retry would fail in the same way.
-    if (this.#unasked === 'gateway_untrusted') return this.result();
+    if (this.#unreachableReason === 'gateway_untrusted') return this.result();
     if (answers.length === 0) return undefined;
     if (waiting.size === 0) return { ready: true };
     this.#isRouted = answers.every((answer) => FROM_ROUTE.has(answer));
     const mayBeRouted = answers.every((answer) => answer !== 'nothing' && answer !== 'unreachable');
     if (!mayBeRouted) return undefined;
-    await this.#asked;
-    if (this.#behind !== 'silent' && this.#behind !== 'not_http') return undefined;
+    await this.#sandboxProbe;
+    if (this.#appState !== 'silent' && this.#appState !== 'not_http') return undefined;
     this.#isRouted ||= await this.#isAccepted();
     return this.#isRouted ? this.result() : undefined;
   }
 
   #isOfApp(answer: Answerer): boolean {
-    if (answer === 'rejected') return this.#behind !== 'not_http';
+    if (answer === 'rejected') return this.#appState !== 'not_http';
     return answer === 'app' || (answer === 'failed' && this.#isFailing);
   }
 
@@ -230,8 +234,8 @@ class Wait {
   async #askRoute(): Promise<Readiness | undefined> {
     this.#isRouted = await this.#isAccepted();
     if (!this.#isRouted) return undefined;
-    await this.#asked;
-    return this.#behind === 'listens' || this.#behind === 'unknown' ? { ready: true } : this.result();
+    await this.#sandboxProbe;
+    return this.#appState === 'listens' || this.#appState === 'unknown' ? { ready: true } : this.result();
   }
 
   async #isAccepted(): Promise<boolean> {
@@ -246,20 +250,22 @@ class Wait {
       await within(DIAL_MS, this.#signal, async (limit) => {
         const stream = await this.#deps.provider.dial(sandboxId, targetPort, limit);
         const found = await askForPage(stream, targetPort, ANSWER_MS, limit);
-        this.#behind = isNotHttp(found) ? 'not_http' : 'listens';
+        this.#appState = isNotHttp(found) ? 'not_http' : 'listens';
         this.#isFailing = found.kind === 'answered' && found.status === 500;
       });
     } catch (error) {
       const code = error instanceof PortholeError ? error.code : undefined;
-      if (code === 'nothing_listens') this.#behind = 'silent';
-      if (code === 'sandbox_not_running' || code === 'sandbox_not_found') this.#behind = 'stopped';
+      if (code === 'nothing_listens') this.#appState = 'silent';
+      if (code === 'sandbox_not_running' || code === 'sandbox_not_found') this.#appState = 'stopped';
     }
   }
 }
 
 const FROM_ROUTE: ReadonlySet<Answerer> = new Set(['app', 'rejected', 'failed', 'route']);
 
-function unasked(answers: readonly Answerer[]): 'gateway_untrusted' | 'gateway_unreachable' | undefined {
+function unreachableReason(
+  answers: readonly Answerer[],
+): 'gateway_untrusted' | 'gateway_unreachable' | undefined {
   if (answers.includes('untrusted')) return 'gateway_untrusted';
   return answers.every((answer) => answer === 'unreachable') ? 'gateway_unreachable' : undefined;
 }

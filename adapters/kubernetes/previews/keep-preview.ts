@@ -56,7 +56,7 @@ export async function keepPreview(
     if (!isRefusal(error)) throw error;
     const found = await client.get<StoredRoute>(routes, name, signal).catch(absent);
     if (found === undefined || annotation(found, ANNOTATIONS.runId) !== runId) return undefined;
-    return raise(
+    return extendExpiry(
       store,
       found,
       { runId, atLeast: endOf(found, toStore(expiresAt), maxLifetimeHours) },
@@ -68,14 +68,14 @@ export async function keepPreview(
   const previous = parseTime(annotation(route, ANNOTATIONS.previousExpiresAt));
   const right = previous !== undefined && previous > wanted ? previous : wanted;
   if (right.getTime() === sent.getTime()) return route;
-  return raise(store, route, { runId, atLeast: right, written: sent }, signal);
+  return extendExpiry(store, route, { runId, atLeast: right, written: sent }, signal);
 }
 
 /**
  * Raises the expiry to `atLeast`. A value `written` by this call may be replaced by an earlier one;
  * a value of another writer only by a later one.
  */
-async function raise(
+async function extendExpiry(
   store: PreviewStore,
   route: StoredRoute,
   { runId, atLeast, written }: { runId: string; atLeast: Date; written?: Date },

@@ -59,7 +59,7 @@ export interface KubernetesPlaneOptions {
 }
 
 /** Loaded lazily, at the first start: it brings in all code that builds the objects. */
-const makingPreviews = onceOpen(() => import('./open-route.ts'));
+const makingPreviews = onceOpen(() => import('./open-preview.ts'));
 
 /** Concurrent closes: a reaper that ends hundreds must not saturate the API server. */
 const CLOSES = 8;

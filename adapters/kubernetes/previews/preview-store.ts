@@ -49,7 +49,7 @@ export function createPreviewStore(options: PreviewStoreOptions): PreviewStore {
   const move = (time: Date, by: number) => (by === 0 ? time : new Date(time.getTime() + by));
   const fromStore = (time: Date) => move(time, -client.time.ahead());
   const toStore = (time: Date) => move(time, client.time.ahead());
-  const foundations = new WeakMap<Pick<Preview, 'name'>, OwnerService>();
+  const ownerServices = new WeakMap<Pick<Preview, 'name'>, OwnerService>();
   return {
     client,
     services: collection(SERVICES, namespace),
@@ -60,10 +60,10 @@ export function createPreviewStore(options: PreviewStoreOptions): PreviewStore {
     read(route) {
       const preview = readPreview(route, options, fromStore);
       const ownerService = ownerServiceOf(route);
-      if (preview !== undefined && ownerService !== undefined) foundations.set(preview, ownerService);
+      if (preview !== undefined && ownerService !== undefined) ownerServices.set(preview, ownerService);
       return preview;
     },
-    ownerService: (preview) => foundations.get(preview),
+    ownerService: (preview) => ownerServices.get(preview),
   };
 }
 

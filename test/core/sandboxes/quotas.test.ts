@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { binds, isWithin, quotaExceeded, quotaOf } from '#core/sandboxes/sandbox-quotas.ts';
+import { limitsSandboxes, isWithin, quotaExceeded, quotaOf } from '#core/sandboxes/sandbox-quotas.ts';
 
 const QUOTAS = {
   default: { sandboxes: 3 },
@@ -26,7 +26,7 @@ test.each([
 test('limits the service key only if a quota names it', () => {
   const quota = quotaOf({ default: { sandboxes: 1 }, users: {} }, { user: 'service', org: 'service' });
   expect(quota).toEqual({});
-  expect(binds(quota)).toBe(false);
+  expect(limitsSandboxes(quota)).toBe(false);
 });
 
 const USED = { sandboxes: 2, cpu: 0.3, memoryMb: 600, diskMb: 50 };

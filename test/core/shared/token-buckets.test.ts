@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Pace } from '#core/shared/concurrency.ts';
+import { TokenBuckets } from '#core/shared/concurrency.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -9,7 +9,7 @@ describe('a pace of starts', () => {
   /** Three at once, then two per second; records the owners in the order of their starts. */
   const fixture = () => {
     const clock = pinnedClock(START);
-    const pace = new Pace(3, 2, clock);
+    const pace = new TokenBuckets(3, 2, clock);
     const started: string[] = [];
     const start = async (owner: string, signal?: AbortSignal): Promise<void> => {
       await pace.start(owner, () => signal);

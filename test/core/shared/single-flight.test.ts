@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { joined } from '#core/shared/concurrency.ts';
+import { singleFlight } from '#core/shared/concurrency.ts';
 
 describe('single-flight', () => {
   test('runs once for all concurrent callers, and again for a later one', async () => {
@@ -9,11 +9,11 @@ describe('single-flight', () => {
       begun.push(Promise.withResolvers());
       return begun.at(-1)?.promise ?? Promise.reject(new Error('not begun'));
     };
-    const all = Array.from({ length: 50 }, () => joined(on, 'box', work));
+    const all = Array.from({ length: 50 }, () => singleFlight(on, 'box', work));
     expect(begun).toHaveLength(1);
     begun[0]?.resolve(1);
     expect(new Set(await Promise.all(all))).toEqual(new Set([1]));
-    const later = joined(on, 'box', work);
+    const later = singleFlight(on, 'box', work);
     expect(begun).toHaveLength(2);
     begun[1]?.resolve(2);
     expect(await later).toBe(2);
@@ -21,8 +21,8 @@ describe('single-flight', () => {
 
   test('runs separately for another key or another instance', async () => {
     const on = {};
-    const results = [joined(on, 'a', async () => 1), joined(on, 'b', async () => 2)];
-    expect(await Promise.all([...results, joined({}, 'a', async () => 3)])).toEqual([1, 2, 3]);
+    const results = [singleFlight(on, 'a', async () => 1), singleFlight(on, 'b', async () => 2)];
+    expect(await Promise.all([...results, singleFlight({}, 'a', async () => 3)])).toEqual([1, 2, 3]);
   });
 
   test('lets one waiter retry after a failure, and reports each failure to the caller that started it', async () => {
@@ -34,7 +34,7 @@ describe('single-flight', () => {
       if (tries === 1) throw new Error('the first');
       return tries;
     };
-    const [first, ...others] = Array.from({ length: 5 }, () => joined(on, 'box', work));
+    const [first, ...others] = Array.from({ length: 5 }, () => singleFlight(on, 'box', work));
     await expect(first).rejects.toThrow('the first');
     expect(new Set(await Promise.all(others))).toEqual(new Set([2]));
   });

@@ -76,7 +76,7 @@ export async function openPreview(
   const lookAround = (ticket: string) =>
     memberServices(options.store, memberSelector('runId', spec.runId), ticket, signal);
   return within(options.timeoutMs ?? START_MS, signal, async (limit) => {
-    const start = new Start(options, spec, limit, lookAround);
+    const start = new PreviewOpening(options, spec, limit, lookAround);
     try {
       return await rounds(start, limit);
     } catch (error) {
@@ -87,7 +87,7 @@ export async function openPreview(
   });
 }
 
-async function rounds(start: Start, signal: AbortSignal): Promise<Opened> {
+async function rounds(start: PreviewOpening, signal: AbortSignal): Promise<Opened> {
   let faults = 0;
   for (let round = 1; ; round += 1) {
     const result = await start.round();
@@ -109,7 +109,7 @@ export interface Opened {
 }
 
 /** One call of `open`, identified by its attempt through all rounds. */
-class Start {
+class PreviewOpening {
   readonly name: string;
   readonly #options: OpenPreviewOptions;
   readonly #spec: PreviewSpec;
