@@ -9,6 +9,7 @@ import { Stack } from '../../infra/engine/stack.ts';
 import { MAIN, stackFile } from '../../infra/support/stack-files.ts';
 import { issueCertificate, makeAuthority } from '../fixture/certificate-authority.ts';
 import type { Cluster } from '../fixture/cluster.ts';
+import { API_SERVER_PORT } from '../fixture/fixture-plan.ts';
 import { GATEWAY_CLASS } from '../fixture/objects.ts';
 import { gatewayClient, type GatewayClient } from './gateway-client.ts';
 import { relay } from './relay.ts';
@@ -102,7 +103,12 @@ export async function deploy(
         podLabels: { app: 'gateway' },
         probe: { url: `https://${host}:${port}`, ca: readFileSync(authority, 'utf8') },
       },
-      'porthole:functions': { image: functionHostImage, cpu: '50m', logLevel: 'debug' },
+      'porthole:functions': {
+        image: functionHostImage,
+        cpu: '50m',
+        logLevel: 'debug',
+        egressPorts: [port, API_SERVER_PORT, database.port],
+      },
       'porthole:sandboxes': { image: sandboxImage },
       'porthole:preview': preview,
     });
