@@ -43,13 +43,19 @@ export function isSentBy(users: readonly string[]): string {
   return `request.userInfo.username in [${users.map(quote).join(', ')}]`;
 }
 
+/**
+ * Defaults of `matchConstraints`. Server-side apply owns the field as a whole, so that without them
+ * a repeated create conflicts with the stored policy.
+ */
+export const MATCH_ALL = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
+
 /** Requests to these resources of one namespace. */
 export function inNamespace(
   namespace: string,
   rule: { apiGroups: string[]; resources: string[]; operations: string[] },
 ) {
   return {
-    matchPolicy: 'Equivalent',
+    ...MATCH_ALL,
     namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: namespace } },
     resourceRules: [{ ...rule, apiVersions: ['*'], scope: 'Namespaced' }],
   };

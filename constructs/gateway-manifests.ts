@@ -163,7 +163,7 @@ function listeners(props: Omit<PreviewGatewayProps, 'className'>) {
       hostname,
       port,
       protocol: 'HTTPS',
-      tls: { mode: 'Terminate', certificateRefs: [{ kind: 'Secret', name: secret }] },
+      tls: { mode: 'Terminate', certificateRefs: [{ group: '', kind: 'Secret', name: secret }] },
       allowedRoutes: {
         kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
         namespaces: {

@@ -13,6 +13,7 @@ import {
   servingPlan,
 } from './pod.plan.ts';
 import { StackConfigError } from './read-stack-config.ts';
+import { canonicalQuantity } from './quantity.ts';
 import { guestKeys } from './sandboxes.plan.ts';
 import { component } from './settled.ts';
 import type { StackConfig } from './stack-config-schema.ts';
@@ -129,7 +130,9 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
             ports: [{ name: 'visits', containerPort: BROWSERS_PORT, protocol: 'TCP' }],
             resources: {
               requests: { cpu: browsers.cpu, memory: browsers.memory },
-              limits: { memory: `${BASE_MEBIBYTES + browsers.pages * PAGE_MEBIBYTES}Mi` },
+              limits: {
+                memory: canonicalQuantity(`${BASE_MEBIBYTES + browsers.pages * PAGE_MEBIBYTES}Mi`),
+              },
             },
             securityContext: CONTAINER_SECURITY,
             volumeMounts: [

@@ -70,7 +70,11 @@ export class Functions extends pulumi.ComponentResource {
         : [
             new Secret(
               `${name}-${called === ENVIRONMENT_NAME ? 'secrets' : 'archives'}`,
-              { metadata: metadata(called), type: 'Opaque', stringData: pulumi.secret(texts) },
+              {
+                metadata: metadata(called),
+                type: 'Opaque',
+                data: pulumi.secret(pulumi.output(texts).apply(encoded)),
+              },
               { parent: this },
             ),
           ],
@@ -125,6 +129,13 @@ export class Functions extends pulumi.ComponentResource {
  */
 function checksumOf(read: unknown): string {
   return createHash('sha256').update(JSON.stringify(read)).digest('hex');
+}
+
+/** As the API server stores them: it drops `stringData`, which a repeated create conflicts with. */
+function encoded(texts: Texts): Texts {
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
+  );
 }
 
 /** The secrets, validated as the functions do at their start, once their outputs are known. */

@@ -76,7 +76,9 @@ const MAPPED = '::ffff:0:0/96';
 
 /** A range without the addresses that sandboxes may never reach. */
 function block(cidr: string) {
-  return { ipBlock: { cidr, except: exceptionsOf(cidr).filter((range) => range !== MAPPED) } };
+  const except = exceptionsOf(cidr).filter((range) => range !== MAPPED);
+  // The API server does not store an empty list.
+  return { ipBlock: { cidr, ...(except.length > 0 && { except }) } };
 }
 
 /** The internet, without metadata and private addresses. */

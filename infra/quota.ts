@@ -1,6 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import { component } from './settled.ts';
 import { sandboxProvider } from './sandbox-provider.plan.ts';
+import { canonicalQuantity } from './quantity.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
@@ -14,6 +15,8 @@ export class Quota extends component('Quota', ({ name, config, resolve, parent }
   return { previews: previews.id, sandboxes: sandboxes.id };
 }) {}
 
+const count = (objects: number) => canonicalQuantity(String(objects));
+
 /** Routes of the stack itself: the API's, and the wildcard for the fallback pages. */
 export const FIXED_ROUTES = 2;
 
@@ -23,7 +26,7 @@ export function quotaPlan({ namespaces, preview, sandboxes }: StackConfig) {
   const routes = preview.maxTotal + fixed + sandboxes.otherRoutes;
   return {
     metadata: { name: 'porthole-previews', namespace: namespaces.previews, labels: STACK_LABELS },
-    spec: { hard: { 'count/httproutes.gateway.networking.k8s.io': String(routes) } },
+    spec: { hard: { 'count/httproutes.gateway.networking.k8s.io': count(routes) } },
   };
 }
 
@@ -51,11 +54,11 @@ export function sandboxQuotaPlan(config: StackConfig) {
     spec: {
       hard: {
         ...(provider !== 'agent-sandbox' && {
-          'count/pods': String(pods),
-          'count/persistentvolumeclaims': String(volumes),
+          'count/pods': count(pods),
+          'count/persistentvolumeclaims': count(volumes),
         }),
         ...(provider !== 'kubernetes' && {
-          'count/sandboxclaims.extensions.agents.x-k8s.io': String(maxTotal),
+          'count/sandboxclaims.extensions.agents.x-k8s.io': count(maxTotal),
         }),
       },
     },

@@ -1,7 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import { component } from './settled.ts';
 import { FUNCTIONS_NAME } from './environment.plan.ts';
-import { type GatewayReference, parentReference } from '../constructs/gateway-manifests.ts';
+import { type GatewayReference, listenerGroup, parentReference } from '../constructs/gateway-manifests.ts';
 import { servedZones, sharedGateway } from './gateway.plan.ts';
 import { ownMetadata } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
@@ -41,16 +41,26 @@ export function fallbackRoutesPlan(config: StackConfig) {
   );
 }
 
+/**
+ * With the defaults of the API in its lists, which server-side apply owns as a whole: without them
+ * a repeated create conflicts with the stored object.
+ */
 function route(config: StackConfig, name: string, hostname: string, parent: GatewayReference) {
   return {
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'HTTPRoute',
     metadata: ownMetadata(config, name),
     spec: {
-      parentRefs: [parentReference(parent)],
+      parentRefs: [{ group: listenerGroup(parent.kind), kind: 'Gateway', ...parentReference(parent) }],
       hostnames: [hostname],
       // A command's stream, a terminal and the wait for an approval last as long as they last.
-      rules: [{ backendRefs: [{ name: FUNCTIONS_NAME, port: 80 }], timeouts: { request: '0s' } }],
+      rules: [
+        {
+          matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+          backendRefs: [{ group: '', kind: 'Service', name: FUNCTIONS_NAME, port: 80, weight: 1 }],
+          timeouts: { request: '0s' },
+        },
+      ],
     },
   };
 }

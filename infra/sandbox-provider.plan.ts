@@ -1,3 +1,4 @@
+import { amountOf } from './quantity.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 type Sandboxes = StackConfig['sandboxes'];
@@ -92,25 +93,6 @@ function templateSize(sandboxes: Sandboxes): Record<string, string> {
     PORTHOLE_SANDBOX_MEMORY_MIB: mebibytes(template.memory),
     PORTHOLE_SANDBOX_DISK_MIB: mebibytes(template.storage),
   };
-}
-
-const UNITS = {
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-} as const;
-
-/** What a Kubernetes quantity says. */
-export function amountOf(quantity: string): number {
-  const [, digits = '0', unit = ''] = /^([\d.]+)(\w*)$/.exec(quantity) ?? [];
-  return unit === 'm'
-    ? Number(digits) / 1_000
-    : Number(digits) * ((UNITS as Readonly<Record<string, number>>)[unit] ?? 1);
 }
 
 /** The pool that gives an image; of several the default one, else the first by name. */

@@ -17,7 +17,7 @@ import {
   whole,
   Zone,
 } from './gateway-config-schema.ts';
-import { amountOf } from './sandbox-provider.plan.ts';
+import { amountOf, canonicalQuantity } from './quantity.ts';
 import { RELEASE_IMAGES } from './release-images.ts';
 
 /** A Kubernetes quantity; `pulumi config set --path` stores `1` as a number. */
@@ -25,7 +25,8 @@ const quantity = (pattern: RegExp, least: number, message: string) =>
   z
     .union([z.string(), z.number()], message)
     .transform(String)
-    .refine((amount) => pattern.test(amount) && amountOf(amount) >= least, message);
+    .refine((amount) => pattern.test(amount) && amountOf(amount) >= least, message)
+    .transform(canonicalQuantity);
 const cpu = quantity(/^(\d+(\.\d{1,3})?|\d+m)$/, 0.001, 'must be a number of CPU cores, e.g. 500m or 2');
 const size = quantity(
   /^\d+(\.\d+)?(k|M|G|T|Ki|Mi|Gi|Ti)?$/,

@@ -1,3 +1,4 @@
+import { MATCH_ALL } from '../constructs/admission-expressions.ts';
 import { LABELS } from '../constructs/names.ts';
 import { policyMetadata } from './expressions.ts';
 import { servedZones } from './gateway.plan.ts';
@@ -29,7 +30,7 @@ export function zoneClaimsPolicyPlan({ namespaces }: StackConfig) {
     spec: {
       failurePolicy: 'Fail',
       matchConstraints: {
-        matchPolicy: 'Equivalent',
+        ...MATCH_ALL,
         resourceRules: [
           {
             apiGroups: ['rbac.authorization.k8s.io'],

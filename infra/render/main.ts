@@ -36,7 +36,9 @@ async function render(): Promise<string> {
   const { config = {} } = read(`Pulumi.${values.stack}.yaml`) as { config?: Record<string, unknown> };
   const settings = Object.assign({}, config, ...values.values.map(read)) as Record<string, unknown>;
   const objects = await renderObjects(readStackConfig(textsOf(settings), () => true));
-  return objects.map((object) => `---\n${stringify(object, { aliasDuplicateObjects: false })}`).join('');
+  return objects
+    .map((object) => `---\n${stringify(object, { aliasDuplicateObjects: false, version: '1.1' })}`)
+    .join('');
 }
 
 function read(file: string): Record<string, unknown> {

@@ -29,7 +29,10 @@ test('listens on every host of the zone, for routes of the given namespaces only
           hostname: '*.previews.example.net',
           port: 443,
           protocol: 'HTTPS',
-          tls: { mode: 'Terminate', certificateRefs: [{ kind: 'Secret', name: 'porthole-preview-tls' }] },
+          tls: {
+            mode: 'Terminate',
+            certificateRefs: [{ group: '', kind: 'Secret', name: 'porthole-preview-tls' }],
+          },
           allowedRoutes: {
             kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
             namespaces: {

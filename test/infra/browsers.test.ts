@@ -37,7 +37,7 @@ test('browsers run as a user without rights, on a root that cannot be written to
     containers: [
       {
         image: IMAGE,
-        resources: { requests: { cpu: '1', memory: '1Gi' }, limits: { memory: '3072Mi' } },
+        resources: { requests: { cpu: '1', memory: '1Gi' }, limits: { memory: '3Gi' } },
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,
@@ -103,7 +103,7 @@ test("browsers get the authority of the gateway's certificate", () => {
 
 test('browsers have memory for each page that they open at a time', () => {
   const [container] = browsersDeploymentPlan(config({ pages: 8 })).spec.template.spec.containers;
-  expect(container?.resources.limits).toEqual({ memory: '5120Mi' });
+  expect(container?.resources.limits).toEqual({ memory: '5Gi' });
 });
 
 test('browsers are reached by the functions alone, and reach the gateway and DNS alone', () => {
@@ -129,7 +129,7 @@ test('browsers are reached by the functions alone, and reach the gateway and DNS
         ports: [443, 10_443].map((port) => ({ protocol: 'TCP', port })),
       },
       {
-        to: [{ ipBlock: { cidr: '203.0.113.7/32', except: [] } }],
+        to: [{ ipBlock: { cidr: '203.0.113.7/32' } }],
         ports: [{ protocol: 'TCP', port: 443 }],
       },
       {

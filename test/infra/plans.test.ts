@@ -58,7 +58,10 @@ describe('the gateway', () => {
         },
       },
     });
-    const tls = (name: string) => ({ mode: 'Terminate', certificateRefs: [{ kind: 'Secret', name }] });
+    const tls = (name: string) => ({
+      mode: 'Terminate',
+      certificateRefs: [{ group: '', kind: 'Secret', name }],
+    });
     expect(spec).toEqual({
       gatewayClassName: 'traefik',
       listeners: [
@@ -124,20 +127,16 @@ describe('the gateway', () => {
 });
 
 describe('the fixed routes', () => {
+  const BACKEND = { group: '', kind: 'Service', name: 'porthole', port: 80, weight: 1 };
+
   test('lead the API and every unclaimed host of the zone to the functions, each on its own listener', () => {
     const read = ({ spec }: ReturnType<typeof apiRoutePlan>) => [
       spec.hostnames,
       spec.parentRefs[0]?.sectionName,
       spec.rules[0]?.backendRefs,
     ];
-    expect(read(apiRoutePlan(config()))).toEqual([
-      ['porthole.example.com'],
-      'api',
-      [{ name: 'porthole', port: 80 }],
-    ]);
-    expect(fallbackRoutesPlan(config()).map(read)).toEqual([
-      [['*.preview.test'], 'previews', [{ name: 'porthole', port: 80 }]],
-    ]);
+    expect(read(apiRoutePlan(config()))).toEqual([['porthole.example.com'], 'api', [BACKEND]]);
+    expect(fallbackRoutesPlan(config()).map(read)).toEqual([[['*.preview.test'], 'previews', [BACKEND]]]);
   });
 
   test('do not end what takes long: an approval is waited for, a terminal stays open', () => {

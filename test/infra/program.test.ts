@@ -1,8 +1,15 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Registration } from './engine/registration.ts';
 import { type ProgramResult, runProgram } from './engine/run-program.ts';
-import { pathsWhere, type Properties, Secret, UNKNOWN } from './engine/wire-values.ts';
-import { DATABASE_URL, MAIN, SERVICE_KEY, SIGNING_KEYS, stackFile } from './support/stack-files.ts';
+import { pathsWhere, type Properties, UNKNOWN } from './engine/wire-values.ts';
+import {
+  DATABASE_URL,
+  MAIN,
+  secretTexts,
+  SERVICE_KEY,
+  SIGNING_KEYS,
+  stackFile,
+} from './support/stack-files.ts';
 
 /**
  * Runs the program against an engine that answers with the inputs, as one does that creates
@@ -175,9 +182,7 @@ describe('the program', () => {
   });
 
   test('keeps secrets in the one Secret, and marks them as such', () => {
-    const secret = named('porthole-functions-secrets');
-    const data = secret.inputs['stringData'];
-    expect((data as Secret).reveal()).toEqual({
+    expect(secretTexts(named('porthole-functions-secrets'))).toEqual({
       DATABASE_URL,
       PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
       SANDBOX_API_KEY: SERVICE_KEY,
@@ -264,7 +269,7 @@ describe('the program of a stack that asks for more', () => {
       const secret = registrations.find(({ name }) => name === 'porthole-functions-archives');
       if (secret === undefined) throw new Error('there is no Secret of archives');
       expect(secret.inputs['metadata']).toMatchObject({ name: 'porthole-archives', namespace: 'porthole' });
-      expect((secret.inputs['stringData'] as Secret).reveal()).toEqual({
+      expect(secretTexts(secret)).toEqual({
         PORTHOLE_ARCHIVE_ACCESS_KEY_ID: 'id-of-the-bucket',
         PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: 'secret-of-the-bucket',
       });

@@ -459,7 +459,7 @@ describe('a stack file', () => {
       'porthole:browsers': JSON.stringify({ image: 'registry.example.com/x', cpu: 2 }),
     };
     const config = readStackConfig(given, everySecret);
-    expect(config.functions.cpu).toBe('0.5');
+    expect(config.functions.cpu).toBe('500m');
     expect(config.sandboxes.templates['node']?.cpu).toBe('1');
     expect(config.browsers?.cpu).toBe('2');
   });

@@ -32,7 +32,7 @@ describe('several zones', () => {
         listeners: [
           {
             hostname: '*.acme.test',
-            tls: { certificateRefs: [{ kind: 'Secret', name: 'porthole-zone-tls' }] },
+            tls: { certificateRefs: [{ group: '', kind: 'Secret', name: 'porthole-zone-tls' }] },
           },
         ],
       },
@@ -48,7 +48,7 @@ describe('several zones', () => {
       spec.parentRefs,
     ]);
     const parent = (name: string, namespace: string, sectionName: string) => [
-      { name, namespace, sectionName },
+      { group: 'gateway.networking.k8s.io', kind: 'Gateway', name, namespace, sectionName },
     ];
     expect(routes).toEqual([
       [

@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import type { Registration } from '../engine/registration.ts';
+import { Secret } from '../engine/wire-values.ts';
 import type { StackFile } from '../engine/run-program.ts';
 
 /** The program's entry. */
@@ -28,6 +30,18 @@ export function stackFile(more: Readonly<Record<string, unknown>> = {}): StackFi
       'porthole:serviceKey': SERVICE_KEY,
     },
   };
+}
+
+/** The decoded data of a Secret; fails unless it is marked as a secret as a whole. */
+export function secretTexts({ inputs }: Registration): Record<string, string> {
+  const { data } = inputs;
+  if (!(data instanceof Secret)) throw new Error('the data of the Secret is not marked as secret');
+  return Object.fromEntries(
+    Object.entries(data.reveal() as Record<string, string>).map(([key, value]) => [
+      key,
+      Buffer.from(value, 'base64').toString(),
+    ]),
+  );
 }
 
 /** The values as the program reads them. */
