@@ -58,7 +58,7 @@ export interface PageCheck {
   /** The most likely first. */
   readonly causes: readonly PageCause[];
   /** What failed without harm. */
-  readonly notes?: readonly string[];
+  readonly notes: readonly string[];
   readonly status: number | null;
   readonly url: string;
   readonly title: string | null;

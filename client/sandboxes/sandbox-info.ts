@@ -14,6 +14,11 @@ export interface SandboxInfo {
   readonly ttl_seconds: number | null;
   /** When it is stopped without another heartbeat; null without a ttl, and while stopped. */
   readonly expires_at: string | null;
+  /**
+   * Why its provider has stopped it, for instance as its files exceed its disk; null: it did not.
+   * Only `refresh()` asks for it.
+   */
+  readonly stop_reason?: string | null;
   readonly [field: string]: unknown;
 }
 

@@ -15,6 +15,7 @@ from conftest import SERVE
 
 import porthole as package
 from porthole import CommandFailed, Porthole, PortholeError, Run, connect_from_config
+from porthole.types import PageCheck, SandboxInfo
 
 
 def test_shows_a_folder_as_a_live_preview(app: str) -> None:
@@ -49,6 +50,7 @@ def test_repairs_an_app_with_what_check_finds(porthole: Porthole) -> None:
             pytest.skip(error.message)
         raise
     assert found["result"] == "broken"
+    assert found.keys() >= PageCheck.__required_keys__ > {"causes", "notes"}
     cause = found["causes"][0]
     assert (cause["file"], cause["line"]) == ("app.js", 2)
     run.files.write("app.js", broken.replace("nme", '"Ada"'))
@@ -233,7 +235,10 @@ def test_deletes_a_sandbox_at_the_end_of_its_block(porthole: Porthole) -> None:
     with porthole.sandboxes.create(
         tags={"thread": "42", "kind": "a"}, ttl_seconds=60, on_exit="delete"
     ) as box:
-        assert box.refresh()["state"] == "running"
+        info = box.refresh()
+        assert info.keys() >= SandboxInfo.__required_keys__
+        assert (info["state"], info["stop_reason"]) == ("running", None)
+        assert SandboxInfo.__optional_keys__ == {"stop_reason"}
         found = [each.id for each in porthole.sandboxes.list(tags={"thread": "42", "kind": "a"})]
         assert found == [box.id]
         assert [each.id for each in porthole.sandboxes.list(tags={"thread": "42", "kind": "b"})] == []

@@ -228,7 +228,8 @@ describe('the client', () => {
     expect(await warm.exec(['echo', 'hi']).text()).toBe('hi\n');
     await taken.discard();
     await unused.discard();
-    expect(await warm.refresh()).toMatchObject({ state: 'running' });
+    const { state, stop_reason: reason } = await warm.refresh();
+    expect([state, reason satisfies string | null | undefined]).toEqual(['running', null]);
     await expect(porthole.sandboxes.find('unused')).rejects.toMatchObject({ status: 404 });
     await warm.delete();
   });

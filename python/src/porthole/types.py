@@ -41,7 +41,12 @@ class TerminalExit(NamedTuple):
     signal: str | None = None
 
 
-class SandboxInfo(TypedDict):
+class _StopReason(TypedDict, total=False):
+    #: Of `refresh`: why the provider stopped it, such as files above its disk; None: it did not.
+    stop_reason: str | None
+
+
+class SandboxInfo(_StopReason):
     id: str
     state: Literal["creating", "running", "stopped", "destroyed"]
     owner: str
@@ -156,6 +161,8 @@ class PageCheck(_Changed):
     result: Literal["works", "broken", "unclear"]
     summary: str
     causes: list[PageCause]
+    #: What failed without harm.
+    notes: list[str]
     status: int | None
     url: str
     title: str | None
