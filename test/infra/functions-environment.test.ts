@@ -32,6 +32,16 @@ describe("the functions' environment", () => {
     expect(read.signingKeys).toEqual(JSON.parse(SIGNING_KEYS));
   });
 
+  test('has the limits of files and archives that the stack file says, and rejects others', () => {
+    const read = (limits: object) =>
+      readStackConfig({ ...complete, 'porthole:environment': JSON.stringify(limits) }, everySecret);
+    const given = read({ PORTHOLE_MAX_FILE_MIB: 256, PORTHOLE_MAX_ARCHIVE_MIB: 4_096 });
+    const { uploads } = readConfig({ ...environmentPlan(given), ...secretsPlan(given) });
+    expect(uploads).toEqual({ file: 256 * 1024 ** 2, archive: 4 * 1024 ** 3 });
+    expect(() => read({ PORTHOLE_MAX_FILE_MIB: 31 })).toThrow('must be a whole number from 32 to 1048576');
+    expect(() => read({ PORTHOLE_MAX_ARCHIVE_MIB: 0 })).toThrow('must be a whole number from 1 to 16777216');
+  });
+
   /** The functions' cluster settings for a stack file with these sandboxes and this gateway. */
   const clusterOf = (more: { sandboxes?: object; gateway?: object }) => {
     const { 'porthole:sandboxes': byDefault = '{}', ...rest } = complete;
