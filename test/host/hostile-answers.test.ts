@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { placeSkills } from '#core/skills/place-skills.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { skillTar } from '#test/support/skill-tar.ts';
 import type { HostileGuest, Reader } from './support/hostile-guest.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
 import { makeRun } from './support/runs.ts';
@@ -18,12 +21,14 @@ const MOST_BLOCK_MS = 150;
 let porthole: TestHost;
 let guest: Worker;
 let kinds: string[];
+let withSkill: SandboxRecord;
 beforeAll(async () => {
   porthole = await startTestHost(PEOPLE);
-  const { runId, sandboxId, agentToken } = await makeRun(porthole, BOB);
+  const sandboxId = await makeWithSkill();
+  withSkill = (await porthole.host.services.records.sandboxes.get(sandboxId)) as SandboxRecord;
+  const { runId, agentToken } = await makeRun(porthole, BOB, { sandbox_id: sandboxId });
   const sandbox = `/v1/sandbox/${sandboxId}`;
-  const started = await porthole.call('POST', `${sandbox}/exec`, { token: BOB, body: { argv: ['true'] } });
-  expect(started.status).toBe(200);
+  const details = await detailsOf(runId, sandbox);
   expect(agentToken).not.toBe('');
   const tool = (name: string, more: object = {}): Reader => ({
     method: 'POST',
@@ -51,6 +56,7 @@ beforeAll(async () => {
     { method: 'GET', path: `${sandbox}/file/workspace/a` },
     { method: 'POST', path: `${sandbox}/persist` },
     { method: 'POST', path: `${sandbox}/folder`, body: { path: 'a' } },
+    ...details.map((path) => ({ method: 'GET', path })),
     tool('process_output', { process_id: 'x' }),
     tool('list_processes'),
     tool('list_files'),
@@ -73,11 +79,41 @@ afterAll(async () => {
   await porthole.end();
 }, 60_000);
 
+/** A sandbox without the latest version of its skill, so that it has to be placed. */
+async function makeWithSkill(): Promise<string> {
+  const put = (text: string) =>
+    porthole.call('PUT', '/api/skills/notes', { token: BOB, body: skillTar('notes', { 'a.md': text }) });
+  expect((await put('first')).status).toBe(201);
+  const made = await porthole.call('POST', '/v1/sandbox', { token: BOB, body: { skills: ['notes'] } });
+  expect((await put('second')).status).toBe(200);
+  return made.json<{ id: string }>().id;
+}
+
+/** The paths of the details of a command and of a process. */
+async function detailsOf(runId: string, sandbox: string): Promise<string[]> {
+  const body = { argv: ['true'] };
+  expect((await porthole.call('POST', `${sandbox}/exec`, { token: BOB, body })).status).toBe(200);
+  expect((await porthole.call('POST', `${sandbox}/processes`, { token: BOB, body })).status).toBe(201);
+  const path = `/api/runs/${runId}/activity`;
+  for (;;) {
+    const { events } = (await porthole.call('GET', path, { token: BOB })).json<Activity>();
+    const found = ['command.exited', 'process.exited'].map((type) =>
+      events.find((event) => event.type === type),
+    );
+    if (found.every((event) => event !== undefined)) return found.map(({ id }) => `${path}/${id}/details`);
+    await after(50);
+  }
+}
+
 /** The folder with the socket of the sandbox's guest. */
 async function folderOf(sandboxId: string): Promise<string> {
   const { globSync } = await import('node:fs');
   const [socket] = globSync(join(porthole.dataDir, '**', sandboxId, 'guest.sock'));
   return join(socket ?? '', '..');
+}
+
+interface Activity {
+  readonly events: readonly { readonly id: string; readonly type: string }[];
 }
 
 interface Seen {
@@ -108,10 +144,22 @@ async function watchHost(ms: number): Promise<Seen> {
   return { wait, block };
 }
 
+/** As a resume does. No route resumes a sandbox that runs. */
+async function keepPlacingSkills(sandbox: SandboxRecord, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await placeSkills(porthole.host.services, sandbox, signal, { inUse: true }).catch(() => undefined);
+    await after(50);
+  }
+}
+
 async function round(kind: string): Promise<Seen> {
+  const over = new AbortController();
   guest.postMessage(kind, []);
+  const placing = keepPlacingSkills(withSkill, over.signal);
   const seen = await watchHost(ROUND_MS);
+  over.abort();
   guest.postMessage('', []);
+  await placing;
   return seen;
 }
 

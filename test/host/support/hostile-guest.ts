@@ -136,9 +136,9 @@ function answer(socket: Socket, kind: string, head: string): void {
   const raw = RAW[kind];
   if (path === '/v1/exec') {
     pour(socket, SWITCHED, Buffer.concat([server.binary(EXEC.started), FRAMES[kind] ?? small]));
-  } else if (head.startsWith('GET /v1/processes/x ')) {
+  } else if (/^GET \/v1\/processes\/[^/ ]+ /.test(head)) {
     const body = JSON.stringify(PROCESS);
-    socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    socket.end(`HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
   } else if (raw !== undefined) pour(socket, '', Buffer.from(raw));
   else {
     const { first = '', block, end } = KINDS[kind]?.(path) ?? { block: ' ' };
