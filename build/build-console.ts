@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { runInNewContext } from 'node:vm';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import {
   API_VIEWER,
@@ -88,10 +90,15 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
   }
 }
 
-/** The viewer of the API. Its Zod would otherwise try to compile code, which the CSP forbids. */
+/**
+ * The viewer of the API, a text in the module of Scalar's plugin: the package that has it as a file
+ * brings 250 MB along. Its Zod would otherwise try to compile code, which the CSP forbids.
+ */
 async function apiViewer(): Promise<string> {
-  const file = join(ROOT, 'node_modules/@scalar/api-reference/dist/browser/standalone.js');
-  return `globalThis.__zod_globalConfig={jitless:true};${await readFile(file, 'utf8')}`;
+  const module = fileURLToPath(import.meta.resolve('@scalar/fastify-api-reference'));
+  const [, literal] = /^var standalone_default = (".*");$/m.exec(await readFile(module, 'utf8')) ?? [];
+  if (literal === undefined) throw new Error(`${module} does not contain the viewer of the API`);
+  return `globalThis.__zod_globalConfig={jitless:true};${String(runInNewContext(literal))}`;
 }
 
 /** The page for chat applications: one file, because it is sent as the content of a resource. */
@@ -116,12 +123,17 @@ async function previewAppPage(): Promise<string> {
     .replace('<script type="module"></script>', () => `<script type="module">${built('.js')}</script>`);
 }
 
+/** Above 6, files of megabytes take seconds, and become a tenth smaller. */
+function quality({ length }: Buffer): number {
+  return length > 1_000_000 ? 6 : 10;
+}
+
 async function compress(folder: string): Promise<void> {
   for (const name of await readdir(folder, { recursive: true })) {
     if (!/\.(js|css|html|svg)$/.test(name)) continue;
     const bytes = await readFile(join(folder, name));
     const [smaller, small] = await Promise.all([
-      promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 10 } }),
+      promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: quality(bytes) } }),
       promisify(gzip)(bytes, { level: 9 }),
     ]);
     await Promise.all([

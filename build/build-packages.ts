@@ -9,9 +9,10 @@ import { dirname, join, posix } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { bundleGuest } from '../adapters/guest/guest-bundle.ts';
+import { installDevPackages } from './dev-packages.ts';
 import { ROOT } from './function-entries.ts';
 
-const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
+const TSC = join(ROOT, 'node_modules/native-typescript/bin/tsc');
 const execute = promisify(execFile);
 
 /** Entry modules of each package. The client is compiled file by file, for browsers. */
@@ -112,5 +113,6 @@ if (import.meta.main) {
   if (!PACKAGES.includes(name as PackageFolder)) {
     throw new Error(`Usage: node build/build-packages.ts <folder>, one of ${PACKAGES.join(', ')}`);
   }
+  installDevPackages();
   await buildPackage(name as PackageFolder);
 }

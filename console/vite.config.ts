@@ -17,5 +17,6 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: 'es2023',
     chunkSizeWarningLimit: 1_000,
+    reportCompressedSize: false,
   },
 });

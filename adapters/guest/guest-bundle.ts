@@ -9,8 +9,8 @@ const SOURCES = join(import.meta.dirname, '../../guest');
 const ROOT = join(SOURCES, '..');
 
 /**
- * Made by `npm run build`, for installations without development packages. Others use it until one
- * of its sources changes: a start does not bundle.
+ * Made by `npm run build`, for installations without a bundler. Others use it until one of its
+ * sources changes: a start does not bundle.
  */
 const BUILT = join(ROOT, 'dist/guest');
 
@@ -151,7 +151,7 @@ export async function writeBuiltGuest(): Promise<string> {
 function readBuilt(): Record<string, string> {
   const names = PROGRAMS.filter((name) => existsSync(join(BUILT, name)));
   if (!names.includes('guest.js')) {
-    throw new Error('the guest is not built: run npm ci with its development packages, or npm run build');
+    throw new Error('the guest is not built: run npm ci, or npm run build');
   }
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(BUILT, name), 'utf8')]));
 }

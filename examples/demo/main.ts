@@ -110,7 +110,7 @@ async function demo(justOnce: boolean, signal: AbortSignal): Promise<void> {
 }
 
 const NO_VITE =
-  'Vite is not installed here, and the demo brings it along: run `npm ci` (with the devDependencies), then `npm run demo`.';
+  'Vite is not installed here, and the demo brings it along: run `npm ci`, then `npm run demo`.';
 const USAGE = `npm run demo              shows it, until Ctrl-C
   npm run demo -- --once    checks it, and exits 0 if all is well
 

@@ -25,7 +25,7 @@ const example = (file: string, name: string): Promise<string> =>
   copyProgram(join(ROOT, 'examples', file), { place, target: file, name });
 
 async function typeErrors(...files: string[]): Promise<string> {
-  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const tsc = join(ROOT, 'node_modules/native-typescript/bin/tsc');
   const options = '--ignoreConfig --noEmit --strict --module nodenext --target es2023 --types node';
   const roots = ['--typeRoots', join(ROOT, 'node_modules/@types')];
   return run(process.execPath, [tsc, ...options.split(' '), ...roots, ...files], { cwd: place }).then(

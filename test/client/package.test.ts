@@ -145,7 +145,7 @@ export const result = async (): Promise<SyncResult> => syncFolder(sandboxes.at('
       run(
         process.execPath,
         [
-          join(ROOT, 'node_modules/typescript/bin/tsc'),
+          join(ROOT, 'node_modules/native-typescript/bin/tsc'),
           '--ignoreConfig',
           '--noEmit',
           '--strict',

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { PACKAGES } from '../../build/build-packages.ts';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,8 +63,7 @@ test('runs the command by npx where documents say that the clone has it', () => 
 });
 
 test('lists every package in docs/releases.md, with the names to register', () => {
-  const { workspaces } = JSON.parse(read('package.json')) as { readonly workspaces: readonly string[] };
-  const npm = workspaces.map(
+  const npm = PACKAGES.map(
     (folder) => (JSON.parse(read(`${folder}/package.json`)) as { readonly name: string }).name,
   );
   const pypi = /^name = "(.+)"$/m.exec(read('python/pyproject.toml'))?.[1] ?? '';

@@ -107,7 +107,7 @@ async function byPlugin(
   const { execCredentials } = await import('./exec-credentials.ts').catch((cause: unknown) => {
     if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
     throw new Error(
-      `User "${user.name}" signs in through a plugin, which needs the package @kubernetes/client-node: install it, or use a token (kubectl create token).`,
+      `User "${user.name}" signs in through a plugin, which needs the package @kubernetes/client-node: run npm install --no-save --include=dev, or use a token (kubectl create token).`,
       { cause },
     );
   });

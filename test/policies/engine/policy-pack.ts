@@ -54,7 +54,6 @@ export async function startPolicyPack(
     env: {
       PATH: process.env['PATH'],
       ...COMPILE_CACHE,
-      NODE_OPTIONS: `--require=${join(import.meta.dirname, 'hide-typescript.cjs')}`,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
