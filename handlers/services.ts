@@ -126,8 +126,8 @@ export interface Services {
   readonly log: Logger;
   /** Warnings of `GET /health`. */
   readonly warnings: () => readonly string[];
-  /** The OpenAPI document of all routes. */
-  readonly openapi: () => Promise<object>;
+  /** The OpenAPI document of all routes as JSON: half a megabyte, which is encoded once. */
+  readonly openapi: () => Promise<Buffer>;
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<{ contentType: string; text: string }>;
 }

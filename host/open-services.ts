@@ -279,7 +279,8 @@ export async function openServices({
           import('#handlers/ops/openapi-document.ts'),
           import('#handlers/routes.ts'),
         ]);
-        return openapiDocument(ROUTES, { secured: authenticator.withoutCredential === undefined });
+        const secured = authenticator.withoutCredential === undefined;
+        return Buffer.from(JSON.stringify(openapiDocument(ROUTES, { secured })));
       }),
     };
     const kept = opened.move();

@@ -4,6 +4,7 @@ import { listPreviews } from '../previews/live-previews.ts';
 import { streamEvents } from '../runs/event-log.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { RunEvent } from '../runs/timeline.ts';
+import { turnOwnerOf } from '../sandboxes/turn-owners.ts';
 import { later, type WakingClock } from '../shared/clock-and-ids.ts';
 import { FairQueue } from '../shared/concurrency.ts';
 import { FollowedTasks } from '../shared/followed-tasks.ts';
@@ -107,7 +108,7 @@ export class PageRechecker {
   #changesOf(run: RunRecord, pages: KnownPages) {
     return (signal: AbortSignal) => [
       changedFiles(this.#deps, run.sandboxId, signal),
-      changedServers(this.#deps, run.id, pages, signal),
+      changedServers(this.#deps, run, pages, signal),
     ];
   }
 }
@@ -141,12 +142,19 @@ async function* changedFiles(
 /** Servers and ports that began to serve since the start. Remembers the pages of the run. */
 async function* changedServers(
   { records, clock }: Pick<RecheckDeps, 'records' | 'clock'>,
-  runId: string,
+  run: RunRecord,
   pages: KnownPages,
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
   const began = clock.now();
-  const options = { id: runId, after: 0, quietMs: QUIET_POLL_MS, until: NEVER, signals: [signal] };
+  const options = {
+    id: run.id,
+    turnOwner: turnOwnerOf(run.sandboxId),
+    after: 0,
+    quietMs: QUIET_POLL_MS,
+    until: NEVER,
+    signals: [signal],
+  };
   for await (const event of streamEvents(records.timeline, clock, options)) {
     if (event === undefined) continue;
     pages.take(event);

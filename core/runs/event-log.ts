@@ -1,4 +1,5 @@
 import { later, type WakingClock } from '../shared/clock-and-ids.ts';
+import { loopTurns } from '../shared/loop-turns.ts';
 import { createWakeSignal } from '../shared/wake-signal.ts';
 
 /** Keeps the last `capacity` bytes of a stream. */
@@ -44,6 +45,8 @@ export interface EventLog<Position, Event extends { readonly seq: Position }> {
 export interface EventStreamOptions<Position = number> {
   /** Id of the event log. */
   readonly id: string;
+  /** The owner of the turns of the event loop that the reads and the events take. */
+  readonly turnOwner: string;
   /** `seq` of the last known event; 0: none. */
   readonly after: Position;
   /** Milliseconds without an event after which `undefined` is yielded. */
@@ -60,11 +63,12 @@ const PAGE = 100;
 /**
  * Yields the events after a known one, each once and in order, then every new one. Yields
  * `undefined` after `quietMs` without an event; by then it has also read events with a missed wake.
+ * In turns of the event loop: a client may open many streams of a long log at once.
  */
 export async function* streamEvents<Position, Event extends { readonly seq: Position }>(
   log: EventLog<Position, Event>,
   clock: WakingClock,
-  { id, after, quietMs, until, signals }: EventStreamOptions<Position>,
+  { id, turnOwner, after, quietMs, until, signals }: EventStreamOptions<Position>,
 ): AsyncGenerator<Event | undefined, void> {
   const wakeSignal = createWakeSignal(clock, signals);
   // Watches before the first read, so that no later append is missed.
@@ -74,8 +78,12 @@ export async function* streamEvents<Position, Event extends { readonly seq: Posi
   let quietAt = later(clock, quietMs);
   try {
     while (!isOver()) {
-      const { events, more } = await log.read(id, { after: last, limit: PAGE });
+      const { events, more } = await loopTurns.run(turnOwner, () =>
+        log.read(id, { after: last, limit: PAGE }),
+      );
       for (const event of events) {
+        const turn = loopTurns.next(turnOwner);
+        if (turn !== undefined) await turn;
         yield event;
         last = event.seq;
       }

@@ -1,3 +1,5 @@
+import { oneAtATime } from './concurrency.ts';
+
 /** Milliseconds of one turn: others wait for one in each pass of the event loop. */
 const TURN_MS = 5;
 /** A machine that paused for seconds is not the work of an owner. */
@@ -44,6 +46,17 @@ export class LoopTurns {
       waiting.rests = Math.max(waiting.rests, rests);
     }
     return new Promise((resolve) => waiting.resume.push(resolve));
+  }
+
+  /**
+   * Does `work` in a turn of the owner, after its earlier calls: many of them that begin at once
+   * would each find the same turn open, and use it together.
+   */
+  run<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    return oneAtATime(this, owner, async () => {
+      await this.next(owner);
+      return work();
+    });
   }
 
   #open(owner: string, now: number): void {

@@ -66,7 +66,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
   return {
     before({ event }) {
       if (event.caller === undefined) return undefined;
-      const owner = ownerOf(event.caller);
+      const owner = admittedOwner(event.caller);
       const most = mostOf(event.caller);
       const place = admission()[kind].enter(owner, () => event.signal, most);
       if (place instanceof Promise) return place.then((given) => hold(event, owner, most, given));
@@ -96,7 +96,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
  * owner from stopping it. A delegate is limited by the sandbox: its owner may have given it to a
  * service with its own users.
  */
-function ownerOf(caller: Caller): string {
+export function admittedOwner(caller: Caller): string {
   if (caller.kind === 'delegate') return JSON.stringify(['sandbox', caller.sandboxId]);
   if (caller.kind === 'person') return JSON.stringify(['person', caller.org, caller.user]);
   const { owner } = caller;

@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import type { Caller } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { EventStreamOptions } from '#core/runs/event-log.ts';
 import { later } from '#core/shared/clock-and-ids.ts';
 import type { Services } from '../services.ts';
+import { admittedOwner } from './admit.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 
 /** The id of an event, a number. Nine digits exceed any timeline. */
@@ -66,10 +68,12 @@ export function followingOf<Position>(
   id: string,
   position: { readonly schema: z.ZodType<Position>; readonly first: Position },
   {
+    caller,
     headers,
     query,
     signal,
   }: {
+    readonly caller: Caller;
     readonly headers: HttpEvent['headers'];
     readonly query: Position | undefined;
     readonly signal: AbortSignal | undefined;
@@ -77,6 +81,7 @@ export function followingOf<Position>(
 ): EventStreamOptions<Position> {
   return {
     id,
+    turnOwner: admittedOwner(caller),
     after: lastEventId(headers, position.schema) ?? query ?? position.first,
     quietMs: QUIET_MS,
     until: later(clock, LONGEST_STREAM_MS),

@@ -2,15 +2,19 @@ import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
+import { loopTurns } from '#core/shared/loop-turns.ts';
 import { type ListFilter, MAX_TOTAL } from '#core/shared/reads.ts';
 import type { Route } from '../route.ts';
-import type { ChainEvent, Step } from './admit.ts';
+import { admittedOwner, type ChainEvent, type Step } from './admit.ts';
 import { describeProblems, describeUnknown, fieldsOf } from './describe-problems.ts';
 import type { HttpEvent } from './http-event.ts';
 import { limitedStream } from './limited-stream.ts';
 
 /** Default limit of a JSON body: 1 MiB. */
 export const MAX_JSON_BYTES = 1_048_576;
+
+/** From so many characters on, a JSON body is parsed in its owner's turn: many may come at once. */
+const LARGE_BODY = 16_384;
 
 /**
  * Parses path parameters, query and JSON body by the route's schemas. Runs after authentication, so
@@ -32,7 +36,10 @@ export function readInput(route: Route): Step {
   return {
     async before({ event }) {
       const input = read(event);
-      const json = await readJson(event, route);
+      const raw = await readBody(event, route.jsonBytes ?? MAX_JSON_BYTES);
+      const turn = raw.length < LARGE_BODY ? undefined : loopTurns.next(loopOwnerOf(event));
+      if (turn !== undefined) await turn;
+      const json = parseJson(raw, event.headers, route);
       if (fields !== undefined) checkSpelling(fields, json);
       event.input = { ...input, body: parse(schema, json, 'body') };
     },
@@ -110,17 +117,19 @@ function queryOf(
   return values;
 }
 
-async function readJson(event: HttpEvent, route: Route): Promise<unknown> {
-  const { bridge, malformedBody, jsonBytes = MAX_JSON_BYTES } = route;
-  const raw = await readBody(event, jsonBytes);
+function loopOwnerOf({ caller }: ChainEvent): string {
+  return caller === undefined ? 'anyone' : admittedOwner(caller);
+}
+
+function parseJson(raw: string, headers: HttpEvent['headers'], { bridge, malformedBody }: Route): unknown {
   // An empty body is an empty object, so that missing required fields are named.
   if (raw === '') return {};
-  const type = event.headers['content-type'];
+  const type = headers['content-type'];
   // The bridge takes JSON under any type; cross-site requests are rejected by Origin anyway.
   if (bridge !== true && (type === undefined || !JSON_TYPE.test(type))) {
     throw unsupportedType('JSON', type, 'send Content-Type: application/json.');
   }
-  checkNotCompressed(event.headers);
+  checkNotCompressed(headers);
   let value: unknown;
   try {
     value = JSON.parse(raw);

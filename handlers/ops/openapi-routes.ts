@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { apiViewer, type ConsoleFile, encoded } from '../console/console-files.ts';
 import { API_VIEWER } from '../console/console-folder.ts';
-import { defineRoute, json } from '../route.ts';
+import { defineRoute } from '../route.ts';
 
 const openapiJsonRoute = defineRoute({
   id: 'getOpenApiSchema',
@@ -15,7 +15,11 @@ const openapiJsonRoute = defineRoute({
   bridge: true,
   page: true,
   responses: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({ openapi: z.string() }) } },
-  handle: async (_request, { openapi }) => json(200, await openapi()),
+  handle: async (_request, { openapi }) => ({
+    statusCode: 200,
+    headers: { 'content-type': 'application/json' },
+    body: await openapi(),
+  }),
 });
 
 /**

@@ -151,7 +151,12 @@ const followApprovalsRoute = defineRoute({
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
   handle({ person, signal }, services) {
-    const following = followingOf(services, '', NUMBERED, { headers: {}, query: undefined, signal });
+    const following = followingOf(services, '', NUMBERED, {
+      caller: person,
+      headers: {},
+      query: undefined,
+      signal,
+    });
     return Promise.resolve(eventStream(frames(services, { ...following, owner: listedOwner(person) })));
   },
 });

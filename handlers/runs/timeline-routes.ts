@@ -71,7 +71,12 @@ function followRoute<Position, Event extends { readonly seq: Position; readonly 
     responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
     streams: true,
     async handle({ query, headers, caller, signal }, run, services) {
-      const following = followingOf(services, run.id, position, { headers, query: query.after, signal });
+      const following = followingOf(services, run.id, position, {
+        caller,
+        headers,
+        query: query.after,
+        signal,
+      });
       const watch = await watchOf(services, caller, run);
       const events = streamEvents(logOf(services.records, run), services.clock, following);
       async function* frames(): AsyncGenerator<string, void> {

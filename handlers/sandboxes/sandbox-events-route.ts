@@ -36,7 +36,12 @@ export const followSandboxRoute = defineRoute({
   errors: ['sandbox_not_found'],
   async handle({ params, query, headers, caller, signal }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
-    const following = followingOf(services, sandbox.id, NUMBERED, { headers, query: query.after, signal });
+    const following = followingOf(services, sandbox.id, NUMBERED, {
+      caller,
+      headers,
+      query: query.after,
+      signal,
+    });
     return eventStream(frames(services, sandbox, following, caller));
   },
 });

@@ -32,6 +32,7 @@ describe('streaming a timeline', () => {
   const follow = (change: Partial<EventStreamOptions> = {}, from: Records = records) =>
     streamEvents(from.timeline, clock, {
       id: 'run_1',
+      turnOwner: 'ada',
       after: 0,
       quietMs: 15_000,
       until: new Date(NOON.getTime() + HOUR),
