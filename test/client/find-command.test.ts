@@ -81,6 +81,12 @@ describe('findCommand', () => {
       8501,
     ],
     ['Go', { 'go.mod': '', 'main.go': '' }, 'go run .', 8080],
+    [
+      'Ruby on Rails',
+      { Gemfile: '', 'bin/rails': '', 'package.json': '{"scripts": {"build": "esbuild"}}' },
+      'rm -f tmp/pids/server.pid && exec ruby bin/rails server -b 127.0.0.1 -p "$PORT"',
+      3000,
+    ],
     ['Rust', { 'Cargo.toml': '', 'src/main.rs': '' }, 'cargo run', 3000],
     [
       'Deno',

@@ -292,6 +292,60 @@ func main() {
     edit: editOf('app.py'),
   },
   {
+    name: 'Ruby on Rails',
+    needs: '/usr/bin/rails',
+    generator: ['rails', 'new', 'app', '--minimal', '--skip-bundle', '--skip-git'],
+    shows: 'on Rails!',
+    edit: editOf(
+      'config/routes.rb',
+      'Rails.application.routes.draw do',
+      `Rails.application.routes.draw do\n  root to: ->(_) { [200, { 'content-type' => 'text/html' }, ['<h1>${EDITED}</h1>']] }`,
+    ),
+  },
+  {
+    name: 'React Router, by its packages',
+    files: {
+      'package.json': JSON.stringify({
+        private: true,
+        type: 'module',
+        scripts: { build: 'react-router build', dev: 'react-router dev' },
+        dependencies: {
+          '@react-router/node': '8.4.0',
+          '@react-router/serve': '8.4.0',
+          isbot: '^5.0.0',
+          react: '^19.0.0',
+          'react-dom': '^19.0.0',
+          'react-router': '8.4.0',
+        },
+        devDependencies: { '@react-router/dev': '8.4.0', typescript: '^5.0.0', vite: '^8.0.0' },
+      }),
+      'vite.config.ts': `import { reactRouter } from '@react-router/dev/vite';\nimport { defineConfig } from 'vite';\n\nexport default defineConfig({ plugins: [reactRouter()] });\n`,
+      'react-router.config.ts': 'export default { ssr: true };\n',
+      'app/routes.ts': `import { index } from '@react-router/dev/routes';\n\nexport default [index('routes/home.tsx')];\n`,
+      'app/root.tsx': `import { Links, Meta, Outlet, Scripts, ScrollRestoration } from 'react-router';
+
+export default function App() {
+  return (
+    <html lang="en">
+      <head>
+        <Meta />
+        <Links />
+      </head>
+      <body>
+        <Outlet />
+        <ScrollRestoration />
+        <Scripts />
+      </body>
+    </html>
+  );
+}
+`,
+      'app/routes/home.tsx': `export default function Home() {\n  return <h1>${FIRST}</h1>;\n}\n`,
+    },
+    shows: FIRST,
+    edit: editOf('app/routes/home.tsx'),
+  },
+  {
     name: 'Rust (axum)',
     needs: '/usr/bin/cargo',
     files: {

@@ -22,7 +22,7 @@ import { bringEdits } from '../up/bring-edits.ts';
 import { FolderEdits, followInBackground } from '../up/folder-edits.ts';
 
 /** Never sent: rebuilt in the sandbox, or useless there. */
-const LEFT_OUT = ['node_modules', '.venv', 'venv', '__pycache__/', '.DS_Store'];
+const LEFT_OUT = ['node_modules', '.venv', 'venv', 'vendor/bundle', '__pycache__/', '.DS_Store'];
 
 export const upCommand: CommandSpec = {
   name: 'up',

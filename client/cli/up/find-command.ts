@@ -31,7 +31,7 @@ export interface Install {
   /** Variables of its shell, e.g. `NAME=value`. */
   readonly variables?: string | undefined;
   /** The folder that it creates, relative to the project. */
-  readonly makes: 'node_modules' | '.venv';
+  readonly makes: 'node_modules' | '.venv' | 'vendor/bundle';
   /** The files that it depends on. */
   readonly inputs: readonly string[];
 }
@@ -58,6 +58,7 @@ export const LOOKED_FOR: readonly string[] = [
   `FastAPI, Flask, Streamlit or Gradio in ${PYTHON_FILES.join(', ')}`,
   'go.mod with main.go',
   'Cargo.toml with src/main.rs',
+  'Gemfile with bin/rails (Ruby on Rails)',
   'index.html, also in public, dist or build',
 ];
 
@@ -76,6 +77,7 @@ export class SeveralApps extends Error {
 export function findCommand(project: Project): FoundCommand | undefined {
   for (const rule of [
     fromProcfile,
+    fromRails,
     fromPackage,
     fromDeno,
     fromDjango,
@@ -92,7 +94,8 @@ export function findCommand(project: Project): FoundCommand | undefined {
 
 /** The install step for a given command: the same as for the project's own. */
 export function installOf(project: Project): Install | undefined {
-  return project.texts.has('package.json') ? installPackages(project) : installPython(project.files);
+  const { files, texts } = project;
+  return texts.has('package.json') ? installPackages(project) : (installPython(files) ?? installGems(files));
 }
 
 /** The package manager of a project, if a given command uses it. */
@@ -274,6 +277,19 @@ function fromRust({ files }: Project): FoundCommand | undefined {
   return { kind: 'Rust', command: 'cargo run', port: 3000, cwd: '', timeout: '10m', needsRestart: true };
 }
 
+/** Before package.json: that of a Rails project builds its assets. */
+function fromRails({ files }: Project): FoundCommand | undefined {
+  if (!files.has('Gemfile') || !files.has('bin/rails')) return undefined;
+  return {
+    kind: 'Ruby on Rails',
+    // A server that was killed leaves its pid, and the next one would not start.
+    command: 'rm -f tmp/pids/server.pid && exec ruby bin/rails server -b 127.0.0.1 -p "$PORT"',
+    port: 3000,
+    cwd: '',
+    install: installGems(files),
+  };
+}
+
 function fromDeno({ texts }: Project): FoundCommand | undefined {
   const text = texts.get('deno.json') ?? texts.get('deno.jsonc');
   if (text === undefined) return undefined;
@@ -343,6 +359,17 @@ function installPython(files: ReadonlySet<string>): Install | undefined {
   const [input, command] = PYTHON_INSTALLS.find(([file]) => files.has(file)) ?? [];
   if (input === undefined || command === undefined) return undefined;
   return { command, makes: '.venv', inputs: [input] };
+}
+
+/** Unless the sandbox has them. */
+function installGems(files: ReadonlySet<string>): Install | undefined {
+  if (!files.has('Gemfile')) return undefined;
+  return {
+    command:
+      'bundle check >/dev/null || { bundle config set --local path vendor/bundle && bundle install --quiet; }',
+    makes: 'vendor/bundle',
+    inputs: ['Gemfile', 'Gemfile.lock'].filter((each) => files.has(each)),
+  };
 }
 
 /** The command of an image, by the last CMD of its Dockerfile. */

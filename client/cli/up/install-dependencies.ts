@@ -119,7 +119,7 @@ export async function installDependencies(
 
 /** The folder with the same dependencies on this machine, relative to the project. */
 async function installedHere(folder: string, makes: Install['makes']): Promise<string | undefined> {
-  for (const name of makes === '.venv' ? VENVS : [makes]) {
+  for (const name of makes === '.venv' ? VENVS : makes === 'node_modules' ? [makes] : []) {
     const found = await stat(join(folder, name)).catch(() => undefined);
     if (found?.isDirectory() === true) return name;
   }

@@ -28,7 +28,7 @@ export async function readProject(folder: string): Promise<Project> {
     const inside = await readdir(join(folder, each)).catch((): string[] => []);
     if (inside.includes('index.html')) files.add(`${each}/index.html`);
   }
-  if (files.has('Cargo.toml') && existsSync(join(folder, 'src/main.rs'))) files.add('src/main.rs');
+  for (const path of ['src/main.rs', 'bin/rails']) if (existsSync(join(folder, path))) files.add(path);
   for (const pattern of workspaceFolders(texts)) {
     const parent = pattern.replace(/\/\*$/, '');
     const inside = parent === pattern ? [''] : await readdir(join(folder, parent)).catch((): string[] => []);
