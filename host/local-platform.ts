@@ -1,17 +1,25 @@
 import { hostname } from 'node:os';
-import { createLocalProvider } from '#adapters/local/local-provider.ts';
+import type { TriedIsolation } from '#adapters/local/isolation.ts';
+import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
 import { localMountTarget } from '#adapters/mounts/local-mount-target.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { Logger } from '#handlers/services.ts';
-import type { Config } from './config/config.ts';
+import { findProgram } from '#adapters/system/find-program.ts';
+import { type Config, ConfigError } from './config/config.ts';
 import { type OneMachineDeps, openOneMachine } from './one-machine.ts';
 import type { Platform } from './platform.ts';
 
-/** One machine: sandboxes as processes, previews served by this process. */
+/**
+ * One machine: sandboxes as processes, previews served by this process.
+ * @throws ConfigError if the isolation that the configuration asks for does not work
+ */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
   const { folder, tools, log, space } = deps;
   const sandboxes = sandboxesOf(config);
-  const local = createLocalProvider({ dataDir: folder, tools, sandboxes, space, ...config.local });
+  const { isolation } = config.local;
+  const runsc = isolation === 'gvisor' ? findRunsc(config.local.runsc) : undefined;
+  const local = createLocalProvider({ dataDir: folder, tools, sandboxes, space, ...config.local, runsc });
+  if (isolation !== undefined) await tryIsolation(local, isolation);
   let warnings: readonly string[] = [];
   let learned: Promise<unknown> | undefined;
   const learn = async () => {
@@ -42,6 +50,29 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
       await machine.close();
     },
   };
+}
+
+function findRunsc(name: string): string {
+  const file = findProgram([name]);
+  if (file !== undefined) return file;
+  throw new ConfigError([
+    `PORTHOLE_ISOLATION: gvisor, but ${name} is not installed: install runsc (https://gvisor.dev/docs/user_guide/install), or set PORTHOLE_RUNSC to its path`,
+  ]);
+}
+
+const REMEDIES: Readonly<Record<TriedIsolation, string>> = {
+  bubblewrap: 'install bubblewrap (apt-get install bubblewrap) and allow unprivileged user namespaces',
+  unshare: 'install util-linux and allow unprivileged user namespaces',
+  gvisor: 'install a current release of runsc, and allow unprivileged user namespaces',
+};
+
+async function tryIsolation(local: LocalProvider, isolation: TriedIsolation): Promise<void> {
+  const reason = await local.attempt(isolation);
+  if (reason === undefined) return;
+  await local.close();
+  throw new ConfigError([
+    `PORTHOLE_ISOLATION: ${isolation}, but a trial sandbox failed (${reason}): ${REMEDIES[isolation]}`,
+  ]);
 }
 
 /** Sandboxes that may run at a time, or else those that one person may have. */

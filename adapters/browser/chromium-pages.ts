@@ -1,11 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, chownSync, constants, cpSync, existsSync, mkdtempSync, readdirSync } from 'node:fs';
+import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { ownerOf } from '#adapters/local/drop-root.ts';
+import { findProgram, isExecutable } from '#adapters/system/find-program.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
 import { FairQueue } from '#core/shared/concurrency.ts';
@@ -214,17 +215,7 @@ function killGroup(pid: number): void {
 export function findBrowser(
   names: readonly string[] = [...HEADLESS_SHELLS, ...BROWSERS],
 ): string | undefined {
-  const folders = ['/usr/bin', ...(process.env['PATH'] ?? '').split(delimiter)];
-  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return findProgram(names, ['/usr/bin']);
 }
 
 function environment(): NodeJS.ProcessEnv {

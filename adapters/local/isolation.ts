@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
 import { launchBubblewrap } from './launch-bubblewrap.ts';
+import { launchGvisor } from './launch-gvisor.ts';
 import { launchUnshare } from './launch-unshare.ts';
 import type { Launcher } from './launch.ts';
 import { systemCallFilter } from './system-call-filter.ts';
@@ -8,13 +9,17 @@ import { systemCallFilter } from './system-call-filter.ts';
 /** No isolation: the command runs with the host's rights. */
 const launchPlain: Launcher = ({ command }) => ({ argv: [...command] });
 
-export type IsolationKind = 'bubblewrap' | 'unshare' | 'none';
+export type IsolationKind = 'bubblewrap' | 'unshare' | 'gvisor' | 'none';
 
 export const LAUNCHERS: Readonly<Record<IsolationKind, Launcher>> = {
   bubblewrap: launchBubblewrap,
   unshare: launchUnshare,
+  gvisor: launchGvisor,
   none: launchPlain,
 };
+
+/** Those that work only if their programs are installed. */
+export type TriedIsolation = Exclude<IsolationKind, 'none'>;
 
 export interface Isolation {
   readonly isolation: IsolationKind;
@@ -23,12 +28,13 @@ export interface Isolation {
 }
 
 /**
- * Whether the launcher sets a system call filter here. If it cannot set the filter, it starts
- * nothing.
+ * What keeps code inside from the machine's kernel: a system call filter that the launcher sets, or
+ * gVisor. If a launcher cannot set its filter, it starts nothing. Null: nothing.
  */
-export function filtersSystemCalls(isolation: IsolationKind): boolean {
-  if (isolation === 'none' || systemCallFilter(process.arch) === undefined) return false;
-  return isolation === 'bubblewrap' || findCallsAddon() !== undefined;
+export function systemCallsBehind(isolation: IsolationKind): string | null {
+  if (isolation === 'gvisor') return 'gVisor';
+  if (isolation === 'none' || systemCallFilter(process.arch) === undefined) return null;
+  return isolation === 'bubblewrap' || findCallsAddon() !== undefined ? 'seccomp filter' : null;
 }
 
 const NOT_FILTERED =
@@ -45,8 +51,8 @@ const NOT_ISOLATED =
  * success, or to the reason of the failure. `filters` is replaced in tests.
  */
 export async function findIsolation(
-  attempt: (kind: 'bubblewrap' | 'unshare') => Promise<string | undefined>,
-  filters: (kind: IsolationKind) => boolean = filtersSystemCalls,
+  attempt: (kind: TriedIsolation) => Promise<string | undefined>,
+  filters: (kind: IsolationKind) => boolean = (kind) => systemCallsBehind(kind) !== null,
 ): Promise<Isolation> {
   if (process.platform !== 'linux') {
     return { isolation: 'none', warnings: [`${NOT_ISOLATED}Isolation needs Linux.`] };

@@ -1,7 +1,7 @@
 import { dropRoot } from './drop-root.ts';
 import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
 import { boundInotify } from './kernel-bounds.ts';
-import { type Launcher, SHARE, spareFolder } from './launch.ts';
+import { FIRST, type Launcher, SHARE, spareFolder } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { INSIDE_PATHS, PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { systemCallFilter } from './system-call-filter.ts';
@@ -80,9 +80,6 @@ const NO_USER_NAMESPACES = 'echo 1 2>/dev/null >/proc/sys/user/max_user_namespac
 
 /** For a start in the least time. */
 const HELPER_FLAGS = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--v8-pool-size=0'];
-
-/** The shell stays pid 1 and reaps orphans; killing the guest ends it, and with it everything. */
-const FIRST = '"$@"; exit $?';
 
 function line(entry: ViewEntry): string[] {
   if (entry.kind === 'link') return ['link', entry.to, entry.at];

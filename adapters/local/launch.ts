@@ -36,6 +36,9 @@ export interface SharedFolders {
   readonly mounts: string;
 }
 
+/** The shell stays pid 1 and reaps orphans; killing the guest ends it, and with it everything. */
+export const FIRST = '"$@"; exit $?';
+
 /**
  * Shell: makes the folders before `--` shared mounts. On failure the sandbox runs without buckets.
  */

@@ -1,6 +1,6 @@
 /**
  * The `local` SandboxProvider: sandboxes are processes of this machine, isolated by bubblewrap,
- * else by unshare, else not at all.
+ * else by unshare, else not at all; or by gVisor on request.
  *
  *     const provider = createLocalProvider({ dataDir });
  *     const { isolation, warnings } = await provider.probe(); // found by trying, cached
@@ -41,10 +41,11 @@ import { DiskWatch, type WatchedSandbox } from './disk-watch.ts';
 import { ownerOf } from './drop-root.ts';
 import { chainOf, endProcesses } from './end-processes.ts';
 import {
-  filtersSystemCalls,
   findIsolation,
   type Isolation,
   type IsolationKind,
+  systemCallsBehind,
+  type TriedIsolation,
   withoutIsolation,
 } from './isolation.ts';
 import { machineWarnings, readMachineLimits, USUAL_SANDBOXES } from './machine-limits.ts';
@@ -62,6 +63,8 @@ export interface LocalProviderOptions {
   readonly dataDir: string;
   /** @default the strongest isolation that works on this machine */
   readonly isolation?: IsolationKind | undefined;
+  /** Path of gVisor's program, for the isolation `gvisor`. */
+  readonly runsc?: string | undefined;
   /**
    * A folder mounted read-only as `/node_modules` in every sandbox, where `node` finds packages
    * without a network.
@@ -173,6 +176,11 @@ export class LocalProvider implements SandboxProvider {
     return isolation === 'none' ? withoutIsolation() : { isolation, warnings: [] };
   }
 
+  /** Starts a sandbox that exits at once. Undefined on success, else the reason of the failure. */
+  attempt(isolation: TriedIsolation): Promise<string | undefined> {
+    return this.#starter.attempt(isolation);
+  }
+
   runsImage(): Promise<boolean> {
     return Promise.resolve(false);
   }
@@ -187,9 +195,9 @@ export class LocalProvider implements SandboxProvider {
       cpu: enforced('cpu'),
       memoryMb: enforced('memory'),
       diskMb: 'disk watch',
-      network: isolated ? 'network namespace' : null,
+      network: isolation === 'gvisor' ? 'gVisor' : isolated ? 'network namespace' : null,
       processes: enforced('pids') ?? (isolated && limitsProcesses() ? 'rlimit' : null),
-      systemCalls: filtersSystemCalls(isolation) ? 'seccomp filter' : null,
+      systemCalls: systemCallsBehind(isolation),
     };
   }
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { connectToGuestIn } from './start-sandbox.ts';
+import { connectToGuestIn } from './guest-socket.ts';
 
 /** How long one is kept, in milliseconds: a guest closes a silent connection after a minute. */
 const KEPT_MS = 20_000;

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import {
+  chmodSync,
   lchownSync,
   lstatSync,
   mkdirSync,
@@ -56,8 +57,8 @@ function makeOwned(path: string, owner: number | undefined): void {
 }
 
 /**
- * A sandbox's folder on the host: `workspace/` and `state/` are mounted inside, `channel/` and
- * `mounts/` read-only, anything else never.
+ * A sandbox's folder on the host: `workspace/`, `state/` and `listen/` are mounted inside,
+ * `channel/` and `mounts/` read-only, anything else never.
  */
 export class SandboxFolder {
   readonly path: string;
@@ -72,6 +73,8 @@ export class SandboxFolder {
    * are always empty.
    */
   readonly mounts: string;
+  /** Where the guest of gVisor makes its socket; empty while it runs. */
+  readonly listen: string;
 
   constructor(root: string, id: string) {
     this.path = join(root, id);
@@ -80,6 +83,7 @@ export class SandboxFolder {
     this.state = join(this.path, 'state');
     this.channel = join(this.path, 'channel');
     this.mounts = join(this.path, 'mounts');
+    this.listen = join(this.path, 'listen');
   }
 
   exists(): boolean {
@@ -95,7 +99,9 @@ export class SandboxFolder {
     mkdirSync(this.home, { recursive: true, mode: 0o700 });
     // Stays the host's, so that only the host creates sockets in it; the parent folders keep other
     // users out.
-    mkdirSync(this.channel, { recursive: true, mode: 0o711 });
+    mkdirSync(this.channel, { recursive: true });
+    // gVisor must list it.
+    chmodSync(this.channel, 0o755);
     mkdirSync(this.mounts, { recursive: true, mode: 0o755 });
     makeOwned(this.state, owner);
     openFolder(this.state);
@@ -103,6 +109,12 @@ export class SandboxFolder {
     // Its own user may have closed it.
     openFolder(this.workspace);
     makeOwned(join(this.workspace, 'outputs'), owner);
+  }
+
+  /** Replaces `listen` by an empty folder. */
+  async makeListen(owner: number | undefined): Promise<void> {
+    await removeFolder(this.listen);
+    makeOwned(this.listen, owner);
   }
 
   keepSpec(spec: StoredSpec): void {

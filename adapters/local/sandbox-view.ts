@@ -17,6 +17,10 @@ export interface Sources {
   readonly npm?: string;
   readonly pty?: string;
   readonly nodeModules?: string;
+  /** The folder in which the guest makes its socket, if it gets none from outside. */
+  readonly listen?: string;
+  /** gVisor's program. Not shown inside. */
+  readonly runsc?: string;
 }
 
 /** One entry of a sandbox's file system. Paths that are not listed do not exist inside. */
@@ -62,6 +66,7 @@ export const INSIDE_PATHS = {
   pty: `${OURS}/pty`,
   state: '/var/lib/porthole',
   channel: '/run/porthole',
+  listen: '/run/porthole-guest',
 } as const;
 
 /** The environment of every command: nothing of the host's. */
@@ -108,6 +113,7 @@ export function sandboxView(sources: Sources, memoryMb = Infinity): ViewEntry[] 
   );
   if (sources.state !== undefined) entries.push(show(sources.state, INSIDE_PATHS.state, true));
   if (sources.channel !== undefined) entries.push(show(sources.channel, INSIDE_PATHS.channel));
+  if (sources.listen !== undefined) entries.push(show(sources.listen, INSIDE_PATHS.listen, true));
   if (sources.pty !== undefined) entries.push(show(sources.pty, INSIDE_PATHS.pty));
   if (sources.nodeModules !== undefined) entries.push(show(sources.nodeModules, '/node_modules'));
   if (sources.npm !== undefined) {

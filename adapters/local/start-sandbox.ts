@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { lchownSync, mkdtempSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
@@ -10,10 +8,10 @@ import { anySignal, onceOpen } from '#core/shared/concurrency.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { NETWORK } from '#guest/protocol/network.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
-import { connectToPath, listenInFolder } from '#guest/protocol/socket-path.ts';
 import { ownerOf } from './drop-root.ts';
 import { endProcesses } from './end-processes.ts';
-import { type IsolationKind, LAUNCHERS } from './isolation.ts';
+import { connectToGuestIn, type GuestSocket, openGuestSocket } from './guest-socket.ts';
+import { type IsolationKind, LAUNCHERS, type TriedIsolation } from './isolation.ts';
 import type { LocalProviderOptions } from './local-provider.ts';
 import { writeRuntimeFiles } from './runtime-files.ts';
 import { USUAL_SANDBOXES } from './machine-limits.ts';
@@ -38,9 +36,9 @@ const TRIAL = 10_000;
 /** Starts sandboxes with what is in the data folder. */
 export function sandboxStarter(
   dataDir: string,
-  options: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces' | 'sandboxes'>,
+  options: Pick<LocalProviderOptions, 'nodeModules' | 'runsc' | 'tools' | 'userNamespaces' | 'sandboxes'>,
 ) {
-  const { nodeModules, tools, userNamespaces, sandboxes = USUAL_SANDBOXES } = options;
+  const { nodeModules, runsc, tools, userNamespaces, sandboxes = USUAL_SANDBOXES } = options;
   const shared = onceOpen(async () => {
     const [npm, pty] = [findNpm(), findPty()];
     return {
@@ -49,6 +47,7 @@ export function sandboxStarter(
       ...(npm !== undefined && { npm }),
       ...(pty !== undefined && { pty }),
       ...(nodeModules !== undefined && { nodeModules }),
+      ...(runsc !== undefined && { runsc }),
     };
   });
 
@@ -61,20 +60,20 @@ export function sandboxStarter(
     signal?: AbortSignal,
   ): Promise<StartRecord> {
     const { workspace, mounts, channel, state } = folder;
-    const sources = { ...(await shared()), workspace, mounts, channel, state };
     const owner = ownerOf(id);
+    const socket = await openGuestSocket(folder, isolation, owner);
+    const sources = { ...(await shared()), workspace, mounts, channel, state, ...socket.shows };
     const caps = isolation === 'none' ? undefined : readSandboxCaps(sandboxes);
     const cgroup = caps === undefined ? undefined : await makeCgroup(id, folder, size, caps);
     const memoryMb = cgroup?.controllers.has('memory') ? size.memoryMb : undefined;
     const command =
       caps === undefined
-        ? plainGuest(id, sources, state)
-        : limitProcesses(isolatedGuest(id, sources, tools?.environment, memoryMb), caps);
+        ? plainGuest(id, sources, socket.listen, state)
+        : limitProcesses(isolatedGuest(id, sources, socket.listen, tools?.environment, memoryMb), caps);
     const launch = LAUNCHERS[isolation]({ id, sources, owner, command, memoryMb, userNamespaces });
-    const listener = createServer();
-    await listenInFolder(listener, folder.path, SOCKET);
     const argv = [...(cgroup?.prefix ?? []), ...launch.argv];
-    const spawned = await spawnSandbox({ ...launch, argv }, listener).finally(() => listener.close());
+    const { listener } = socket;
+    const spawned = await spawnSandbox({ ...launch, argv }, listener).finally(() => listener?.close());
     // Before `go()`: children are born into the cgroup of their parent.
     if (cgroup !== undefined) joinCgroup(cgroup, spawned.process.pid);
     const started: StartRecord = {
@@ -86,11 +85,16 @@ export function sandboxStarter(
     };
     folder.record(started);
     const ended = new AbortController();
+    const ending = anySignal(ended.signal, signal);
+    const ready = socket.ready(ending);
     const client = new GuestClient({
       sandboxId: id,
-      connect: async () => ({ stream: await connectToGuestIn(folder.path) }),
+      connect: async () => {
+        await ready;
+        return { stream: await connectToGuestIn(folder.path) };
+      },
     });
-    const answer = client.health(anySignal(ended.signal, signal));
+    const answer = client.health(ending);
     spawned.go();
     void spawned.ended.finally(() => ended.abort());
     try {
@@ -111,7 +115,7 @@ export function sandboxStarter(
   }
 
   /** Starts a sandbox that exits at once. Undefined on success, else the reason of the failure. */
-  async function attempt(kind: 'bubblewrap' | 'unshare'): Promise<string | undefined> {
+  async function attempt(kind: TriedIsolation): Promise<string | undefined> {
     let workspace: string | undefined;
     try {
       const owner = ownerOf('trial');
@@ -159,47 +163,33 @@ async function makeCgroup(
   }
 }
 
-/**
- * The guest's socket. Its folder is never mounted in a sandbox, and the guest gets its descriptor:
- * nothing inside can replace it by another file or by a link to another socket of the host.
- */
-const SOCKET = 'guest.sock';
-
-/** Connects to a sandbox's guest. @throws the system's error if nothing listens */
-export async function connectToGuestIn(folder: string): Promise<Socket> {
-  const socket = connectToPath(join(folder, SOCKET), true);
-  await once(socket, 'connect');
-  return socket;
-}
-
-const LISTENER = 3;
-
-function guestCommand(
-  node: string,
-  script: string,
-  settings: Omit<GuestSettingsInput, 'listen' | 'version'>,
-): string[] {
-  const whole: GuestSettingsInput = { ...settings, listen: { fd: LISTENER } };
-  return [node, ...SMALL, script, JSON.stringify(whole)];
+function guestCommand(node: string, script: string, settings: Omit<GuestSettingsInput, 'version'>): string[] {
+  return [node, ...SMALL, script, JSON.stringify(settings)];
 }
 
 function isolatedGuest(
   id: string,
   sources: Sources,
+  listen: GuestSocket['listen'],
   environment: Readonly<Record<string, string>> | undefined,
   memoryMb: number | undefined,
 ): string[] {
   const env = { ...insideEnvironment(id), ...environment };
   const pty = sources.pty && INSIDE_PATHS.pty;
   const { node, guest, state } = INSIDE_PATHS;
-  return guestCommand(node, guest, { env, state, network: NETWORK.socket, pty, memoryMb });
+  return guestCommand(node, guest, { env, state, listen, network: NETWORK.socket, pty, memoryMb });
 }
 
 /**
  * Without isolation commands use the host's programs and temporary files; HOME is the sandbox's
  * own.
  */
-function plainGuest(id: string, { workspace, runtime, node, pty }: Sources, state: string): string[] {
+function plainGuest(
+  id: string,
+  { workspace, runtime, node, pty }: Sources,
+  listen: GuestSocket['listen'],
+  state: string,
+): string[] {
   const home = join(dirname(workspace), 'home');
   // npm puts the commands of the host's packages there, including our client's `porthole`.
   const path = (process.env['PATH'] ?? '').split(':').filter((each) => !each.endsWith('/node_modules/.bin'));
@@ -209,5 +199,5 @@ function plainGuest(id: string, { workspace, runtime, node, pty }: Sources, stat
     HOME: home,
     WORKSPACE: workspace,
   };
-  return guestCommand(node, join(runtime, 'guest', 'guest.js'), { env, workspace, state, pty });
+  return guestCommand(node, join(runtime, 'guest', 'guest.js'), { env, workspace, state, listen, pty });
 }

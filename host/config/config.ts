@@ -128,6 +128,8 @@ function shape(env: Environment) {
     /** Sandboxes as processes of this machine. */
     local: Object.freeze({
       defaultSize: size,
+      isolation: env.PORTHOLE_ISOLATION === 'auto' ? undefined : env.PORTHOLE_ISOLATION,
+      runsc: env.PORTHOLE_RUNSC,
       userNamespaces: env.PORTHOLE_SANDBOX_USER_NAMESPACES,
     }),
     docker:

@@ -18,6 +18,8 @@ export const DOCKER_IMAGE = 'docker.io/library/node:24-bookworm';
 export const ONE_MACHINE_PROVIDERS = ['local', 'docker'] as const;
 const PROVIDERS = [...ONE_MACHINE_PROVIDERS, 'kubernetes', 'agent-sandbox', 'auto'] as const;
 
+const ISOLATIONS = ['auto', 'bubblewrap', 'unshare', 'gvisor'] as const;
+
 const text = z.string().trim().min(1, 'must not be empty');
 const flag = z
   .string()
@@ -127,6 +129,13 @@ export const EnvironmentSchema = z.object({
     .describe(
       "local, docker, kubernetes: default size of /workspace, in MiB (local: a sandbox with more is stopped within seconds; docker: enforced if the engine's volumes support quotas, and for single files always); agent-sandbox: must equal that of the template",
     ),
+  PORTHOLE_ISOLATION: z
+    .enum(ISOLATIONS, `must be ${ISOLATIONS.slice(0, -1).join(', ')} or ${ISOLATIONS.at(-1)}`)
+    .default('auto')
+    .describe(
+      'local: what isolates sandboxes; auto: bubblewrap, else unshare, else nothing, with a warning. With gvisor, a kernel in user space (runsc) handles their system calls. Porthole does not start if the isolation asked for does not work',
+    ),
+  PORTHOLE_RUNSC: text.default('runsc').describe("local: gVisor's program, by its name on PATH or its path"),
   PORTHOLE_SANDBOX_USER_NAMESPACES: flag
     .default(false)
     .describe(

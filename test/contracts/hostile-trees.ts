@@ -93,17 +93,19 @@ type Sandboxes = Pick<TestProvider, 'inspect' | 'stop' | 'resume' | 'exec' | 'ca
 /**
  * Creates each tree, stops and resumes the sandbox, and reads and writes in it. The sandboxes `ids`
  * share the trees, so that slow providers start them in parallel.
+ * @param keepsFifos whether a FIFO outlives a stop
  * @returns the failures, one line each
  */
 export async function survivesHostileTrees(
   provider: Sandboxes,
   ids: readonly string[],
+  keepsFifos = true,
 ): Promise<readonly string[]> {
   const wrong: string[] = [];
   const surviveEach = async (id: string, lane: number): Promise<void> => {
     for (let tree = lane; tree < TREES.length; tree += ids.length) {
       const outputs = TREES[tree]?.[0]?.[1];
-      await survive(provider, id, tree).catch((error: unknown) => {
+      await survive(provider, id, tree, keepsFifos).catch((error: unknown) => {
         wrong.push(`tree ${tree}, where outputs is a ${outputs}: ${String(error)}`);
       });
     }
@@ -112,7 +114,7 @@ export async function survivesHostileTrees(
   return wrong;
 }
 
-async function survive(provider: Sandboxes, id: string, tree: number): Promise<void> {
+async function survive(provider: Sandboxes, id: string, tree: number, keepsFifos: boolean): Promise<void> {
   const made = await runToEnd(provider, id, {
     argv: ['node', '-e', MAKE_TREE, JSON.stringify(TREES[tree])],
   });
@@ -126,7 +128,9 @@ async function survive(provider: Sandboxes, id: string, tree: number): Promise<v
   if (text !== 'kept') throw new Error(`the file has become ${text}`);
   const { entries } = await listWorkspaceFiles(deps, id, '/workspace', { depth: 1, most: 1_000 });
   const names = entries.map(({ path }) => path);
-  const missing = ['kept', 'outputs', 'skills'].filter((name) => !names.includes(`/workspace/${name}`));
+  const lost = TREES[tree]?.filter(([, kind]) => kind === 'FIFO' && !keepsFifos).map(([name]) => name);
+  const expected = ['kept', 'outputs', 'skills'].filter((name) => !lost?.includes(name));
+  const missing = expected.filter((name) => !names.includes(`/workspace/${name}`));
   if (missing.length > 0) throw new Error(`not listed: ${missing.join()}`);
   // With excludes, other programs list the files.
   const { tar } = await persistWorkspace(deps, id, { excludes: tree % 2 === 0 ? [] : ['node_modules'] });

@@ -5,18 +5,18 @@ import { afterAll } from '@jest/globals';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { sandboxProviderContract } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
-import { missingFor } from '#test/adapters/local/machine.ts';
+import { missingFor, runsc } from '#test/adapters/local/machine.ts';
 import { withGuests } from '#test/support/with-guests.ts';
 
-for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
+for (const isolation of ['bubblewrap', 'unshare', 'gvisor', 'none'] as const) {
   suite(`local provider, isolation ${isolation}`, missingFor(isolation), () => {
     let folder: string;
     sandboxProviderContract(
       async () => {
         folder = await mkdtemp(join(tmpdir(), 'porthole-local-'));
-        return withGuests(createLocalProvider({ dataDir: folder, isolation }));
+        return withGuests(createLocalProvider({ dataDir: folder, isolation, runsc }));
       },
-      { ownNetwork: isolation !== 'none' },
+      { ownNetwork: isolation !== 'none', keepsFifos: isolation !== 'gvisor' },
     );
     afterAll(() => rm(folder, { recursive: true }));
   });
