@@ -161,6 +161,7 @@ describe('a malformed response', () => {
     ['a chunk size ended by a line feed', `${chunked}5\nhello\r\n`, 'bad_chunk'],
     ['a chunk longer than it said', `${chunked}2\r\nhello\r\n`, 'bad_chunk'],
     ['an extension of 300 bytes', `${chunked}5;${'a'.repeat(300)}\r\nhello\r\n`, 'bad_chunk'],
+    ['extensions without end', chunked + `1;${'a'.repeat(200)}\r\nb\r\n`.repeat(100), 'bad_chunk'],
     ['a line feed in an extension', `${chunked}5;a\nb\r\nhello\r\n`, 'bad_chunk'],
     ['trailers of 17 KiB', `${chunked}0\r\n${`A: ${'b'.repeat(1_000)}\r\n`.repeat(17)}\r\n`, 'bad_chunk'],
     ['a folded trailer', `${chunked}0\r\nA: b\r\n c\r\n\r\n`, 'bad_chunk'],
@@ -249,4 +250,25 @@ describe('the parser', () => {
       { numRuns: 5_000 },
     );
   });
+});
+
+test('passes on many small chunks of one portion together', () => {
+  const parts: string[] = [];
+  const parser = new ResponseParser();
+  const unseen = () => undefined;
+  const body = (part: Buffer) => void parts.push(part.toString('latin1'));
+  parser.expect('GET', {
+    informational: unseen,
+    head: unseen,
+    body,
+    end: unseen,
+    upgraded: unseen,
+    fault: unseen,
+  });
+  parser.push(Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'));
+  parser.push(Buffer.from('1\r\na\r\n'.repeat(10_000)));
+  expect(parts).toEqual(['a'.repeat(10_000)]);
+  const large = 'b'.repeat(2_000);
+  parser.push(Buffer.from(`1\r\na\r\n7d0\r\n${large}\r\n1\r\nc\r\n`));
+  expect(parts.slice(1)).toEqual(['a', large, 'c']);
 });
