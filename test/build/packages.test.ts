@@ -24,9 +24,19 @@ afterAll(() => rm(place, { recursive: true, maxRetries: 10 }));
 const example = (file: string, name: string): Promise<string> =>
   copyProgram(join(ROOT, 'examples', file), { place, target: file, name });
 
-async function typeErrors(...files: string[]): Promise<string> {
-  const tsc = join(ROOT, 'node_modules/native-typescript/bin/tsc');
-  const options = '--ignoreConfig --noEmit --strict --module nodenext --target es2023 --types node';
+const NODENEXT = '--ignoreConfig --noEmit --strict --module nodenext --target es2023 --types node';
+/** As in the template of `pulumi new kubernetes-typescript`, which has TypeScript 5. */
+const TEMPLATE =
+  '--noEmit --strict --module commonjs --moduleResolution node --target es2020 --types node --skipLibCheck';
+
+const typeErrors = (...files: string[]) => compilerErrors('native-typescript', NODENEXT, files);
+
+async function compilerErrors(
+  compiler: 'native-typescript' | 'typescript',
+  options: string,
+  files: readonly string[],
+): Promise<string> {
+  const tsc = join(ROOT, 'node_modules', compiler, 'bin/tsc');
   const roots = ['--typeRoots', join(ROOT, 'node_modules/@types')];
   return run(process.execPath, [tsc, ...options.split(' '), ...roots, ...files], { cwd: place }).then(
     () => '',
@@ -124,6 +134,23 @@ new WarmPool(new Chart(new App(), 'a'), 'b', { name: 'c', namespace: 'd' });
 `,
     );
     expect(await typeErrors(...programs, wrong)).toBe('');
+  },
+  PATIENT,
+);
+
+test(
+  "ships types that the compiler options of Pulumi's template find",
+  async () => {
+    const wrong = join(place, 'wrong-setting.ts');
+    await writeFile(
+      wrong,
+      `import { Porthole } from '@porthole/pulumi';
+// @ts-expect-error There is no such setting.
+new Porthole('a', { zones: [] });
+`,
+    );
+    const programs = [await example('pulumi/main.ts', '@porthole/pulumi'), wrong];
+    expect(await compilerErrors('typescript', TEMPLATE, programs)).toBe('');
   },
   PATIENT,
 );

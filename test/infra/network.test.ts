@@ -20,7 +20,7 @@ const config = (more: Readonly<Record<string, unknown>> = {}) =>
   readStackConfig(values(stackFile(more)), () => true);
 
 interface Range {
-  readonly ipBlock: { readonly cidr: string; readonly except: readonly string[] };
+  readonly ipBlock: { readonly cidr: string; readonly except?: readonly string[] };
 }
 
 describe('a range that sandboxes may reach', () => {
