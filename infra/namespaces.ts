@@ -14,9 +14,6 @@ export class Namespaces extends pulumi.ComponentResource {
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Namespaces', name, {}, opts);
     const { config, resolve } = Settled.of(args);
-    const namespaces = resolve(namespacesPlan(config)).map(
-      (plan) => new kubernetes.core.v1.Namespace(`${name}-${plan.metadata.name}`, plan, { parent: this }),
-    );
     const claims = resolve(zoneClaimsPlan(config)).map(
       (plan, at) =>
         new kubernetes.rbac.v1.ClusterRole(
@@ -25,7 +22,12 @@ export class Namespaces extends pulumi.ComponentResource {
           { parent: this },
         ),
     );
-    this.made = [...namespaces, ...claims];
+    // Without its zones an installation makes nothing, and it gives them up last.
+    const claimed = { parent: this, dependsOn: claims };
+    const namespaces = resolve(namespacesPlan(config)).map(
+      (plan) => new kubernetes.core.v1.Namespace(`${name}-${plan.metadata.name}`, plan, claimed),
+    );
+    this.made = [...claims, ...namespaces];
     this.registerOutputs({ made: namespaces.map((namespace) => namespace.metadata.name) });
   }
 }

@@ -12,9 +12,12 @@ const PREFIX = 'porthole-zone:';
  * cannot both create it, so no zone is served by two.
  */
 export function zoneClaimsPlan(config: StackConfig) {
-  const labels = { ...STACK_LABELS, [LABELS.installation]: config.namespaces.functions };
+  const { functions } = config.namespaces;
+  const labels = { ...STACK_LABELS, [LABELS.installation]: functions };
+  // The conflict with another installation names the manager of the field.
+  const annotations = { 'pulumi.com/patchFieldManager': `porthole-in-namespace-${functions}` };
   return servedZones(config).map(({ zone }) => ({
-    metadata: { name: `${PREFIX}${zone}`, labels },
+    metadata: { name: `${PREFIX}${zone}`, labels, annotations },
   }));
 }
 

@@ -46,6 +46,8 @@ export interface ObservedPreview {
   /** `unknown` (a failed lookup, a missing record) never ends a preview. */
   readonly sandbox: 'present' | 'destroyed' | 'unknown';
   readonly run: 'running' | 'completed' | 'unknown';
+  /** Whether its zone is served no more. */
+  readonly hasFormerZone: boolean;
 }
 
 export type PreviewDecision = 'stopped' | 'orphaned' | 'max_lifetime' | 'idle' | 'alive';
@@ -57,7 +59,7 @@ export function previewDecision(
   now: Date,
 ): PreviewDecision {
   if (preview.stopped) return 'stopped';
-  if (preview.sandbox === 'destroyed') return 'orphaned';
+  if (preview.sandbox === 'destroyed' || preview.hasFormerZone) return 'orphaned';
   if (!options.keepAfterRun && preview.run === 'completed') return 'orphaned';
   if (isPastMaximum(preview, options, now)) return 'max_lifetime';
   if (preview.expiresAt !== undefined && now >= preview.expiresAt) return 'idle';

@@ -18,6 +18,11 @@ export interface Preview {
   readonly maxUntil: Date | undefined;
   /** The public URL; null where previews are loopback listeners. */
   readonly url: string | null;
+  /**
+   * Whether its URL is in a zone that the installation serves no more.
+   * @default false
+   */
+  readonly hasFormerZone?: boolean;
   /** The loopback port of a session without a URL; 0 with a URL. */
   readonly localPort: number;
   /** Distinguishes this object from a later one of the same name. */

@@ -113,6 +113,7 @@ async function reapBatch(
         stopped: stopped.has(hash),
         sandbox: destroyed.has(preview.sandboxId) ? 'destroyed' : 'unknown',
         run: completed.has(preview.runId) ? 'completed' : 'unknown',
+        hasFormerZone: preview.hasFormerZone === true,
       },
       options,
       now,

@@ -6,6 +6,7 @@ import { rootCertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments, stringify } from 'yaml';
+import { LABELS } from '#constructs/names.ts';
 import { stackFile } from '../infra/support/stack-files.ts';
 import { suite } from '../support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
@@ -84,6 +85,14 @@ const file = stackFile({
   'porthole:browsers': { image: 'browsers@sha256:1', egress: ['203.0.113.10/32'], pages: 4 },
 });
 
+interface Claim {
+  readonly metadata: {
+    readonly name: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations: Readonly<Record<string, string>>;
+  };
+}
+
 interface Stored {
   readonly items: readonly {
     readonly metadata: object;
@@ -146,4 +155,26 @@ suite('the YAML of porthole-render', missing() ?? definitionsMissing(), () => {
     await apply('again');
     expect(await stored()).toEqual(first);
   }, 60_000);
+
+  test('refuses the zone of another installation, and names the holder', async () => {
+    const claim = parseAllDocuments(yaml)
+      .map((each) => each.toJSON() as Claim)
+      .find(({ metadata }) => metadata.name === `porthole-zone:${prefix}.test`);
+    if (claim === undefined) throw new Error('the zone is not claimed');
+    const claimBy = (namespace: string, ...flags: string[]) => {
+      const labels = { ...claim.metadata.labels, [LABELS.installation]: namespace };
+      const theirs = { ...claim, metadata: { ...claim.metadata, labels } };
+      return fixture.kubectl(['apply', '--server-side', ...flags, '--filename=-'], JSON.stringify(theirs));
+    };
+    const holder = claim.metadata.annotations['pulumi.com/patchFieldManager'] ?? '';
+    expect(holder).toBe(`porthole-in-namespace-${NAMESPACES.functions}`);
+    // As the first `up` of each stack, then as `preview`, which applies with force.
+    await claimBy(NAMESPACES.functions, `--field-manager=${holder}`);
+    await expect(claimBy('other', '--field-manager=porthole-in-namespace-other')).rejects.toThrow(
+      `"${holder}"`,
+    );
+    await expect(claimBy('other', '--dry-run=server', '--force-conflicts')).rejects.toThrow(
+      `taken zone: ${prefix}.test belongs to the installation in namespace ${NAMESPACES.functions}`,
+    );
+  }, 30_000);
 });

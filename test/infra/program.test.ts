@@ -153,6 +153,7 @@ describe('the program', () => {
   });
 
   test.each([
+    ['porthole-namespaces-agentweaver', 'porthole-namespaces-zone'],
     ['porthole-network', 'porthole-namespaces-agentweaver'],
     ['porthole-gateway', 'porthole-namespaces-agentweaver'],
     ['porthole-network-from-gateway', 'porthole-network-closed'],

@@ -372,6 +372,7 @@ export class PreviewWorld {
         stopped: this.#ended.has(tokenSha256(preview.token)),
         sandbox: this.#destroyed.has(preview.sandboxId) ? 'destroyed' : 'present',
         run: 'running',
+        hasFormerZone: false,
       },
       options,
       clock.now(),

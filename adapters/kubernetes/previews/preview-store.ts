@@ -159,9 +159,9 @@ function readPreview(
   if (!isOurs(route) || metadata.deletionTimestamp !== undefined) return undefined;
   const [hostname, ...more] = spec?.hostnames ?? [];
   if (hostname === undefined || more.length > 0) return undefined;
-  const host = parsePreviewHost(hostname, ...zones);
-  if (host.kind !== 'token') return undefined;
-  if (!zones.some((zone) => previewHost(host.token, zone) === hostname)) return undefined;
+  const zone = hostname.slice(hostname.indexOf('.') + 1);
+  const host = parsePreviewHost(hostname, zone);
+  if (host.kind !== 'token' || previewHost(host.token, zone) !== hostname) return undefined;
   if (previewName(host.token) !== name) return undefined;
 
   const notes = readNotes(annotations);
@@ -187,6 +187,8 @@ function readPreview(
     expiresAt: ours(notes.expiresAt),
     maxUntil: ours(notes.maxUntil),
     url: urlOf(hostname),
+    // The gateway serves the route of a former zone until the route is deleted.
+    hasFormerZone: !zones.includes(zone),
     localPort: 0,
     uid: metadata.uid,
     version: metadata.resourceVersion,

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Preview } from '#core/previews/preview-plane.ts';
 import { previewHost } from '#core/previews/preview-token.ts';
 import { planeFixture, type PlaneFixture, ZONE } from './plane-fixture.ts';
 
@@ -56,10 +57,16 @@ test('finds, lists and keeps a preview after its org has left the zone', async (
   expect(listed).toEqual([preview.url]);
 });
 
-test('ignores the routes of a zone that is no longer configured', async () => {
+test('lists and closes the previews of a zone that is no longer configured', async () => {
   const spec = fixture.spec({ org: 'acme' });
-  await fixture.plane.open(spec);
-  expect(await fixture.another(undefined, { zones: [] }).plane.find(spec.token)).toBeUndefined();
+  const { preview } = await fixture.plane.open(spec);
+  expect(preview.hasFormerZone).toBe(false);
+  const { plane } = fixture.another(undefined, { zones: [] });
+  const listed: Preview[] = [];
+  for await (const each of plane.list()) listed.push(each);
+  expect(listed).toMatchObject([{ name: preview.name, url: preview.url, hasFormerZone: true }]);
+  expect(await plane.close(preview)).toBe(true);
+  expect(routeOf(preview.name)).toBeUndefined();
 });
 
 test.each([

@@ -17,6 +17,7 @@ const ALIVE: ObservedPreview = {
   stopped: false,
   sandbox: 'present',
   run: 'running',
+  hasFormerZone: false,
 };
 
 describe('previewDecision', () => {
@@ -47,6 +48,7 @@ describe('previewDecision', () => {
     ],
     ['of a destroyed sandbox', { sandbox: 'destroyed' }, '00:01:00', 'orphaned'],
     ['of a destroyed sandbox, past everything', { sandbox: 'destroyed' }, '23:00:00', 'orphaned'],
+    ['in a zone that is served no more', { hasFormerZone: true }, '00:01:00', 'orphaned'],
     ['of a sandbox with an unknown state', { sandbox: 'unknown' }, '00:01:00', 'alive'],
     ['of a completed run that it may outlive', { run: 'completed' }, '00:01:00', 'alive'],
     ['stopped explicitly', { stopped: true }, '00:01:00', 'stopped'],
@@ -73,6 +75,7 @@ describe('previewDecision', () => {
     expiresAt: fc.option(instant, { nil: undefined }),
     maxUntil: fc.option(instant, { nil: undefined }),
     stopped: fc.boolean(),
+    hasFormerZone: fc.boolean(),
     sandbox: fc.constantFrom('present', 'destroyed', 'unknown'),
     run: fc.constantFrom('running', 'completed', 'unknown'),
   });

@@ -64,6 +64,23 @@ describe('reaping previews', () => {
     expect(await reasonOf(orphan.token)).toBe('orphaned');
   });
 
+  test('ends those of a zone that is served no more', async () => {
+    const [moved, other] = [await harness.makeRun(), await harness.makeRun()];
+    const { preview } = await harness.start(moved);
+    const { preview: stays } = await harness.start(other);
+    const plane: MemoryPlane = {
+      ...harness.plane,
+      async *list(...asked) {
+        for await (const each of harness.plane.list(...asked)) {
+          yield each.token === preview.token ? { ...each, hasFormerZone: true } : each;
+        }
+      },
+    };
+    expect((await reapPreviews({ ...harness.deps, plane })).reaped).toBe(1);
+    expect([preview, stays].map(({ token }) => harness.plane.reaches(token))).toEqual([false, true]);
+    expect(await reasonOf(preview.token)).toBe('orphaned');
+  });
+
   describe('with traffic that bypasses this process', () => {
     const reapAsking = (lastUsed: MemoryPlane['lastUsed']) =>
       reapPreviews({ ...harness.deps, plane: { ...harness.plane, seesTraffic: false, lastUsed } });
