@@ -36,4 +36,19 @@ export function clientContract(bridge: UnderTest): void {
     );
     await resumed.delete();
   }, 120_000);
+
+  test('gives the client of the agents SDK the output and code 124 of a command that takes too long', async () => {
+    const { port, key } = bridge();
+    const client = new CloudflareSandboxClient({
+      workerUrl: `http://127.0.0.1:${port}`,
+      apiKey: key,
+      timeouts: { execTimeoutMs: 1_500 },
+    });
+    const session = await client.create();
+    const reported = await session.execCommand({ cmd: 'echo began; sleep 60' });
+    expect(reported).toContain('began');
+    expect(reported).toContain('Command timed out after 1500ms');
+    expect(reported).toContain('exited with code 124');
+    await session.delete();
+  }, 60_000);
 }
