@@ -47,6 +47,12 @@ function runscOf({ runsc }: Sources): string {
   return runsc;
 }
 
+/**
+ * Shell: keeps pid 1 as Linux keeps it in a pid namespace. gVisor ends it at a signal, and with it
+ * the sandbox: `pkill -f node` matches its command line.
+ */
+const KEEP_FIRST = 'trap : HUP INT QUIT TERM USR1 USR2';
+
 /** An OCI runtime configuration. */
 function bundleOf({ id, command }: LaunchPlan, root: string, view: readonly ViewEntry[]) {
   const { uid, gid } = INSIDE;
@@ -55,7 +61,7 @@ function bundleOf({ id, command }: LaunchPlan, root: string, view: readonly View
     ociVersion: '1.2.0',
     process: {
       user: { uid, gid },
-      args: ['/bin/sh', '-c', FIRST, 'sh', ...command],
+      args: ['/bin/sh', '-c', `${KEEP_FIRST}; ${FIRST}`, 'sh', ...command],
       cwd: '/',
       noNewPrivileges: true,
     },

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { bundleGuest } from '#adapters/guest/guest-bundle.ts';
 import type { IsolationKind } from '#adapters/local/isolation.ts';
+import { runsc } from '#test/adapters/local/machine.ts';
 import type { ExecCommand, ExecExit, SandboxObservation } from '#core/sandboxes/sandbox-provider.ts';
 
 const REPO = resolve(import.meta.dirname, '../../..');
@@ -23,7 +24,7 @@ export interface HostPlace {
 }
 
 /** Puts the code where the host's user can read it, and creates a data folder and a home. */
-export async function prepare({ folder, as }: HostPlace): Promise<void> {
+export async function prepare({ folder, as, isolation }: HostPlace): Promise<void> {
   chmodSync(folder, 0o755);
   const code = join(folder, 'code');
   const adapters = ['guest', 'local', 'sandboxes', 'system'].map((name) => `adapters/${name}`);
@@ -51,6 +52,7 @@ export async function prepare({ folder, as }: HostPlace): Promise<void> {
   }
   copyFileSync(join(REPO, 'package.json'), join(code, 'package.json'));
   copyFileSync(process.execPath, join(folder, 'node'), constants.COPYFILE_FICLONE);
+  if (isolation === 'gvisor') copyFileSync(runsc, join(folder, 'runsc'), constants.COPYFILE_FICLONE);
   for (const name of ['data', 'home']) {
     mkdirSync(join(folder, name), { mode: 0o700 });
     if (as === 'ordinary user' && process.getuid?.() === 0) chownSync(join(folder, name), ORDINARY, ORDINARY);
@@ -77,7 +79,15 @@ export class DrivenHost {
     const script = join(folder, 'code/test/adapters/local/host-driver.ts');
     const node = [join(folder, 'node'), '--disable-warning=ExperimentalWarning'];
     const dropping = drops ? ['setpriv', `--reuid=${ORDINARY}`, `--regid=${ORDINARY}`, '--clear-groups'] : [];
-    const [program, ...args] = [...within, ...dropping, ...node, script, join(folder, 'data'), isolation];
+    const [program, ...args] = [
+      ...within,
+      ...dropping,
+      ...node,
+      script,
+      join(folder, 'data'),
+      isolation,
+      join(folder, 'runsc'),
+    ];
     const child = spawn(program, args, {
       cwd: folder,
       env: {

@@ -1,7 +1,7 @@
 /**
  * A host in a separate process, to be run as another user and to be killed: `node host-driver.ts
- * <dataDir> <isolation>`. Takes calls as JSON lines on stdin, `{n, method, args}`, and answers `{n,
- * value}` or `{n, failed}` with the error's code and message.
+ * <dataDir> <isolation> <runsc>`. Takes calls as JSON lines on stdin, `{n, method, args}`, and
+ * answers `{n, value}` or `{n, failed}` with the error's code and message.
  */
 import { createServer } from 'node:http';
 import { flushCompileCache } from 'node:module';
@@ -12,11 +12,12 @@ import type { ExecCommand } from '#core/sandboxes/sandbox-provider.ts';
 import { survivesHostileTrees } from '#test/contracts/hostile-trees.ts';
 import { withGuests } from '#test/support/with-guests.ts';
 
-const [dataDir = '', isolation] = process.argv.slice(2);
+const [dataDir = '', isolation, runsc] = process.argv.slice(2);
 const provider = withGuests(
   createLocalProvider({
     dataDir,
     isolation: isolation as IsolationKind,
+    runsc,
   }),
   1000,
 );
@@ -59,7 +60,8 @@ const methods = {
     ]);
     return { stdout, stderr, exit };
   },
-  survivesHostileTrees: (ids: readonly string[]) => survivesHostileTrees(provider, ids),
+  survivesHostileTrees: (ids: readonly string[]) =>
+    survivesHostileTrees(provider, ids, isolation !== 'gvisor'),
   async talk(id: string, port: number, word: string) {
     const stream = await provider.dial(id, port);
     stream.write(word);

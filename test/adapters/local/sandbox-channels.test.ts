@@ -16,6 +16,8 @@ const KINDS = [
   ['bubblewrap', 'ordinary user'],
   ['unshare', 'root'],
   ['unshare', 'ordinary user'],
+  ['gvisor', 'root'],
+  ['gvisor', 'ordinary user'],
   ['none', 'ordinary user'],
 ] as const;
 
