@@ -29,7 +29,7 @@ export async function runCommand(
       await write(streams.stderr, overview(COMMANDS));
       return 2;
     }
-    if (name === '--version') return await say(streams, `${VERSION}\n`);
+    if (['--version', '-V', '-v'].includes(name)) return await say(streams, `${VERSION}\n`);
     if (['help', '--help', '-h'].includes(name)) {
       const of = COMMANDS.find((each) => each.name === others[0]);
       return await say(streams, of === undefined ? overview(COMMANDS) : helpOf(of));
@@ -207,7 +207,7 @@ function indented(rows: readonly (readonly string[])[]): string {
 export function nearest(typed: string, words: readonly string[]): string | undefined {
   const [best] = words
     .map((word) => ({ word, distance: distance(typed, word) }))
-    .filter((each) => each.distance <= 2 && each.distance < each.word.length)
+    .filter((each) => each.distance <= 2 && each.distance * 2 <= typed.length)
     .sort((a, b) => a.distance - b.distance);
   if (best !== undefined) return best.word;
   const begun = words.filter((word) => typed.length > 1 && word.startsWith(typed));

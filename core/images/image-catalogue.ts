@@ -73,8 +73,7 @@ export async function findImage(deps: CatalogueDeps, name: string): Promise<Cata
     'image_not_supported',
     `Image ${JSON.stringify(name.slice(0, 100))} is not in the catalogue, which offers ${known} here.`,
     {
-      remedy:
-        'Choose one of them, leave image out for the default, or ask an admin to add it with POST /api/images.',
+      remedy: `${names.length === 0 ? 'Leave' : 'Choose one of them, leave'} image out for the default, or ask an admin to add it with POST /api/images.`,
     },
   );
 }

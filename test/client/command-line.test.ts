@@ -406,6 +406,7 @@ describe('the command line', () => {
   const usage = (command: string, problem: string) => `${problem} Usage: porthole ${command}\n`;
   test.each([
     ['lsit', 'there is no command "lsit". Did you mean list?\nSee porthole --help\n'],
+    ['foo', 'there is no command "foo". There are up, create, list'],
     ['exec', `${usage('exec <sandbox> -- command…', 'An argument is missing.')}See porthole exec --help\n`],
     ['list x', `${usage('list', 'Unexpected argument "x".')}See porthole list --help\n`],
     ['exec try echo hi', usage('exec <sandbox> -- command…', 'Put "--" before the command: -- echo hi.')],
@@ -414,7 +415,7 @@ describe('the command line', () => {
     ['list --api-key k', "Unknown option '--api-key': a key never goes on a command line"],
     ['create --ttl soon', '--ttl must be a time such as 90s, 30m, 2h or 1d, got "soon".\n'],
     ['create --network on', '--network must be one of off, packages, allowlist, open, got "on".\n'],
-    ['create --memory=-5', '--memory must be a positive number, got "-5".\n'],
+    ['create --memory=-5', '--memory must be a positive number of at most nine digits, got "-5".\n'],
     ['mv try a b', usage('mv <sandbox>:<path> <path>', 'Unexpected argument "b".')],
     ['create --tag x', '--tag must be key=value, got "x".\n'],
     ['delete --force=yes try', '--force takes no value, got "yes": leave that out.\n'],

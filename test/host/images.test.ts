@@ -101,7 +101,7 @@ describe('the catalogue of images', () => {
       const answer = await asAlice('POST', path, { image: 'docker.io/library/debian:12' });
       expect(outcome(answer)).toEqual([400, 'image_not_supported']);
       expect(answer.json()['error']).toBe(
-        'Image "docker.io/library/debian:12" is not in the catalogue, which offers no images here. Choose one of them, leave image out for the default, or ask an admin to add it with POST /api/images.',
+        'Image "docker.io/library/debian:12" is not in the catalogue, which offers no images here. Leave image out for the default, or ask an admin to add it with POST /api/images.',
       );
       expect(await sandboxes()).toBe(before);
     },

@@ -66,7 +66,9 @@ export const createCommand: CommandSpec = {
 function number(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,9}(\.\d{1,3})?$/.test(text)) return Number(text);
-  throw new UsageError(`--${option} must be a positive number, got ${JSON.stringify(text)}.`);
+  throw new UsageError(
+    `--${option} must be a positive number of at most nine digits, got ${JSON.stringify(text)}.`,
+  );
 }
 
 /** Reads the value from the environment, so that a secret is not typed. */

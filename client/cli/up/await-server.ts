@@ -127,18 +127,16 @@ class Wakes {
 
 async function whyNot(run: Run, server: Server, port: number, signal: AbortSignal): Promise<string> {
   const lines = lastLines(await server.log({ tail: LAST_LINES, signal }));
-  const [{ advice }, { pid, exit, reason }] = await Promise.all([
-    run.doctor(port, { signal }),
-    server.info({ signal }),
-  ]);
+  const printed = lines.length === 0 ? ['It printed nothing.'] : ['Its last lines:', ...lines];
+  const { pid, exit, reason } = await server.info({ signal });
+  // The doctor would advise to start a server.
+  if (pid === null && exit !== null) return [`The server ${howEnded(exit, reason)}.`, ...printed].join('\n');
+  const { advice } = await run.doctor(port, { signal });
   return [
     `The server does not answer on port ${port}.`,
-    ...(lines.length === 0 ? ['It printed nothing.'] : ['Its last lines:']),
-    ...lines,
+    ...printed,
     plain(advice),
-    pid !== null || exit === null
-      ? 'The server still runs: give it longer with --timeout 5m, or name its port with --port.'
-      : `The server ${howEnded(exit, reason)}.`,
+    'The server still runs: give it longer with --timeout 5m, or name its port with --port.',
   ].join('\n');
 }
 

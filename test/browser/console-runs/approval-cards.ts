@@ -231,6 +231,9 @@ export function approvalCards(here: ConsoleSuite): void {
       const asking = ask();
       await card().waitFor();
       expect(await card().getByRole('timer').textContent()).toMatch(/^(5:00|4:5\d)$/);
+      // Beside a long question it would break between its digits.
+      const lines = await page.evaluate(`getComputedStyle(document.querySelector('.countdown')).whiteSpace`);
+      expect(lines).toBe('nowrap');
       // The last response: each tells the page the time.
       await card().getByText('Nothing listens').waitFor();
       await here.context.setOffline(true);
