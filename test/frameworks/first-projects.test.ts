@@ -99,7 +99,7 @@ describe('porthole up of a first project', () => {
           const page = await browser.newPage();
           try {
             const errors = errorsOf(page);
-            await page.goto(url);
+            await page.goto(url, { timeout: SHOWN_MS });
             await untilShown(page, project.shows);
             expect(errors.filter((error) => project.noise?.test(error) !== true)).toEqual([]);
             await edit(folder, project);
