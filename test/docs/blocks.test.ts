@@ -23,6 +23,7 @@ import { serve } from '#test/host/support/commands.ts';
 import { makeRun } from '#test/host/support/runs.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { existingGatewayProblems } from '../../infra/gateway.plan.ts';
+import { stackFile } from '../infra/support/stack-files.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
@@ -160,7 +161,8 @@ async function validateStack({ folder }: Page, blocks: readonly Block[]): Promis
       stack[key] = isGroup ? { ...(stack[key] as Values | undefined), ...(value as Values) } : value;
     }
   }
-  const secrets = JSON.parse(await readFile(join(folder, 'stack.json'), 'utf8')) as Record<string, string>;
+  const set = await readFile(join(folder, 'stack.json'), 'utf8').catch(absent);
+  const secrets = { ...stackFile().secrets, ...(JSON.parse(set) as Record<string, string>) };
   const values = Object.entries({ ...stack, ...secrets }).map(([key, value]) => [key, asText(value)]);
   const texts = Object.entries(Object.fromEntries(values) as Record<string, string>).map(([key, text]) => [
     key,
@@ -174,6 +176,12 @@ async function validateStack({ folder }: Page, blocks: readonly Block[]): Promis
   readStackConfig(Object.fromEntries(texts) as Record<string, string>, (key) => key in secrets);
   // The stack's program passes the keys on unchanged.
   readConfig({ PORTHOLE_SIGNING_KEYS: secrets['porthole:signingKeys'] });
+}
+
+/** A page of reference sets no secrets. */
+function absent(error: NodeJS.ErrnoException): string {
+  if (error.code !== 'ENOENT') throw error;
+  return '{}';
 }
 
 /** Validates YAML that belongs to one of our schemas. */

@@ -1,21 +1,30 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { describeRights } from './support/describe-rights.ts';
 import { describeSettings } from './support/describe-settings.ts';
 
-const page = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8');
+const DOCS = join(import.meta.dirname, '../../docs');
+const read = (page: string) => readFileSync(join(DOCS, page), 'utf8');
 
-test('lists every setting with its default on the page on deploying', () => {
-  const [, table = ''] = page.split('## Settings')[1]?.split('settings -->\n') ?? [];
+test('deploys by one page, which links to every page of reference', () => {
+  const quickstart = read('deploy.md');
+  expect(quickstart.split(/\s+/).length).toBeLessThan(1_000);
+  const reference = readdirSync(DOCS).filter((name) => name.startsWith('deploy-'));
+  expect(reference.length).toBeGreaterThan(5);
+  expect(reference.filter((name) => !quickstart.includes(`](${name})`))).toEqual([]);
+});
+
+test('lists every setting with its default on the page of settings', () => {
+  const [, table = ''] = read('deploy-settings.md').split('settings -->\n');
   const rows = table.split('\n').filter((line) => line.startsWith('| `'));
   expect(rows).toEqual(
     describeSettings().map(({ key, default: byDefault, what }) => `| \`${key}\` | ${byDefault} | ${what} |`),
   );
 });
 
-test('lists every right of the accounts, and what it is for, on the page on deploying', () => {
-  const [, table = ''] = page.split('rights -->\n');
+test('lists every right of the accounts, and what it is for, on the page of rights', () => {
+  const [, table = ''] = read('deploy-security.md').split('rights -->\n');
   const rows = table.split('\n').filter((line) => line.startsWith('| `'));
   const mark = (has: boolean) => (has ? '✓' : '');
   const marks = { never: '', always: '✓', 'where it archives': 'archives' };
