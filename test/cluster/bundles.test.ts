@@ -70,7 +70,6 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
       Sandbox__Preview__GatewayName: FIXTURE_GATEWAY.name,
       Sandbox__Preview__GatewayNamespace: FIXTURE_GATEWAY.namespace,
       Sandbox__Preview__ZoneSuffix: GATEWAY_ZONE,
-      // With `guest`, the visit of the test counts as use, and keeps the preview.
       Sandbox__Preview__Upstream: 'direct',
     });
   }, 3 * MINUTE);
@@ -193,11 +192,12 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
       detail: {},
     });
 
-  /** Expires a preview, as half an hour without a visitor does. */
+  /** Ends the longest life of a preview: an open connection of the Gateway counts as use. */
   async function expire(token: string): Promise<void> {
     const past = new Date(Date.now() - 30 * MINUTE);
     const route = ['httproute', previewName(token), `--namespace=${namespace}`, '--overwrite'];
-    await fixture.kubectl(['annotate', ...route, `${ANNOTATIONS.expiresAt}=${formatTime(past)}`]);
+    const ends = [ANNOTATIONS.expiresAt, ANNOTATIONS.maxUntil].map((each) => `${each}=${formatTime(past)}`);
+    await fixture.kubectl(['annotate', ...route, ...ends]);
     await fixture.kubectl(['label', ...route, `${LABELS.dueSlot}=${timeSlot(past)}`]);
   }
 
