@@ -44,7 +44,7 @@ export interface Request {
 const WAIT_MS = 420_000;
 const POLL_MS = 60_000;
 
-const MOST_PAUSE_MS = 4_000;
+const MAX_PAUSE_MS = 4_000;
 
 /**
  * Calls the API. Proxies cut idle connections after a minute or less, `fetch` after five minutes. A
@@ -81,7 +81,7 @@ export async function callPorthole(
     }
     awaySince ??= now;
     if (now - awaySince >= awayMs) return resolve({ kind: 'unreachable', message });
-    later(Math.min(MOST_PAUSE_MS, 250 * 2 ** failures), call);
+    later(Math.min(MAX_PAUSE_MS, 250 * 2 ** failures), call);
     failures += 1;
   };
   const call = (): void => {

@@ -18,7 +18,7 @@ export interface LooksBenchOptions {
 }
 
 /** Goal for the memory of a browser that nothing uses, in MiB. */
-const MOST_IDLE_MIB = 300;
+const MAX_IDLE_MIB = 300;
 /** Instead of five minutes, in milliseconds. */
 const IDLE_MS = 3_000;
 /** Between two figures: an agent edits between two checks. In milliseconds. */
@@ -123,7 +123,7 @@ async function benchIdle(): Promise<BenchResult> {
       if (left.length === 0) break;
       if (performance.now() > until) throw new Error(`${left.length} processes of an unused browser remain`);
     }
-    return single('memory of an unused browser (0 after its idle time)', mebibytes, 'MiB', MOST_IDLE_MIB);
+    return single('memory of an unused browser (0 after its idle time)', mebibytes, 'MiB', MAX_IDLE_MIB);
   } finally {
     await pages.close();
     server.close();

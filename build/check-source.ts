@@ -26,7 +26,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   host: ['core', 'handlers', 'adapters', 'guest/protocol', 'proxy'],
 };
 
-const MOST_COLUMNS = 100;
+const MAX_COLUMNS = 100;
 /** The last one: scripts of a shell, Python and YAML. */
 const COMMENT = /^\s*(?:\/\/|\/?\*|#\s)/;
 const SOURCES = ['ts', 'tsx', 'mts', 'js', 'mjs', 'cjs', 'py', 'sh', 'bash', 'css', 'yaml', 'yml', 'md'];
@@ -97,8 +97,8 @@ function commentFaults(file: string, text: string): string[] {
   return text
     .split('\n')
     .flatMap((line, index) =>
-      line.length > MOST_COLUMNS && COMMENT.test(line) && !line.includes('://')
-        ? [`${file}:${index + 1}: the comment has ${line.length} columns, the most is ${MOST_COLUMNS}`]
+      line.length > MAX_COLUMNS && COMMENT.test(line) && !line.includes('://')
+        ? [`${file}:${index + 1}: the comment has ${line.length} columns, the most is ${MAX_COLUMNS}`]
         : [],
     );
 }

@@ -10,7 +10,7 @@ export type OutputKind = 'stdout' | 'stderr';
 export type TakeOutput = (kind: OutputKind, chunk: Buffer) => boolean;
 
 /** More than the two pipes of a command can hold: Linux allows up to 1 MiB each. */
-const MOST_LEFT = 2 * 1024 * 1024;
+const MAX_LEFT_BYTES = 2 * 1024 * 1024;
 
 /**
  * Read buffer of all pipes. Commands share it, because each piece is passed on before the next
@@ -89,7 +89,7 @@ export class CommandOutput {
     let quiet = 0;
     const turn = (): void => {
       if (isDone) return;
-      if (this.#bytes - atExit > MOST_LEFT) return once();
+      if (this.#bytes - atExit > MAX_LEFT_BYTES) return once();
       if (this.#held) {
         quiet = 0;
         this.#released = turn;

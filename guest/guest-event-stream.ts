@@ -12,7 +12,7 @@ const HEARTBEAT = 10_000;
  * Bytes of events that wait for a reader; a reader that falls further behind is disconnected, and
  * reconnects.
  */
-const MOST_WAITING = 1024 * 1024;
+const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** A response of server-sent events. */
 export class EventStream {
@@ -40,7 +40,7 @@ export class EventStream {
   }
 
   get isBehind(): boolean {
-    return this.#response.writableLength > MOST_WAITING;
+    return this.#response.writableLength > MAX_WAITING_BYTES;
   }
 
   cut(): void {

@@ -8,7 +8,7 @@ import type { PortInfo } from './protocol/ports-protocol.ts';
 /** In ms. The API promises a change within 300. */
 const INTERVAL = 150;
 
-const MOST_PORTS = 2_000;
+const MAX_PORTS = 2_000;
 
 /** Finds the guest's process, and the server, that own a process group. */
 export type OwnerOf = (group: number) => { processId: string; server: string | null } | undefined;
@@ -34,7 +34,7 @@ export class Ports {
   /** The first 2,000, ascending, as of now. */
   list(): PortInfo[] {
     this.#look();
-    return [...this.#known.values()].toSorted((a, b) => a.port - b.port).slice(0, MOST_PORTS);
+    return [...this.#known.values()].toSorted((a, b) => a.port - b.port).slice(0, MAX_PORTS);
   }
 
   find(port: number): PortInfo | undefined {
@@ -148,7 +148,7 @@ interface Owner {
 }
 
 /** Characters of a command line. */
-const MOST_COMMAND = 400;
+const MAX_COMMAND_CHARS = 400;
 
 /**
  * The processes that hold the sockets, by inode. Scans every process, so call it only when a
@@ -165,7 +165,7 @@ function ownersOf(inodes: ReadonlySet<string>): Map<string, Owner> {
         const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
         const program = basename(readLink(`/proc/${name}/exe`));
         const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
-        const command = commandOf(name, MOST_COMMAND);
+        const command = commandOf(name, MAX_COMMAND_CHARS);
         owners.set(inode, { pid: Number(name), program, command, group });
       }
     } catch {

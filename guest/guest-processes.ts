@@ -21,7 +21,7 @@ import type { CommandStarter, StartedCommand } from './start-command.ts';
 /** Limits for ended processes; the oldest are removed first. */
 const KEPT = { processes: 100, bytes: 128 * 1024 * 1024 } as const;
 
-const MOST_RUNNING = 512;
+const MAX_RUNNING = 512;
 
 /** From SIGTERM to SIGKILL when time is up, in ms. */
 const GRACE = 4_000;
@@ -195,9 +195,9 @@ export class GuestProcess {
 
 const FILE = 'process.json';
 /** An argv has 2 MiB at most, before JSON escapes. */
-const MOST_FACTS = 16 * 1024 * 1024;
+const MAX_FACTS_BYTES = 16 * 1024 * 1024;
 /** Running processes, ended processes, and the file beside them. */
-const MOST_FOUND = MOST_RUNNING + KEPT.processes + 1;
+const MAX_FOUND = MAX_RUNNING + KEPT.processes + 1;
 const EXPIRED = 'expired';
 const facts = z.omit(processInfo, { output: true });
 
@@ -219,7 +219,7 @@ export class Processes {
   /** @throws GuestError `too_many` */
   async start(request: ProcessRequest, tee?: Tee): Promise<GuestProcess> {
     const running = [...this.#all.values()].filter(({ isRunning }) => isRunning).length;
-    if (running >= MOST_RUNNING) {
+    if (running >= MAX_RUNNING) {
       throw new GuestError('too_many', `${running} processes run, the most that may. End some of them.`);
     }
     // Sorts by start time.
@@ -308,11 +308,11 @@ export class Processes {
   #recover(): void {
     const reason = existsSync(join(this.#folder, EXPIRED)) ? 'expired' : 'sandbox_stopped';
     // A guest leaves no more entries than that.
-    for (const id of readdirSync(this.#folder).toSorted().slice(-MOST_FOUND)) {
+    for (const id of readdirSync(this.#folder).toSorted().slice(-MAX_FOUND)) {
       const folder = join(this.#folder, id);
       try {
         const file = join(folder, FILE);
-        const known = z.parse(facts, JSON.parse(readPlain(file, MOST_FACTS).toString()));
+        const known = z.parse(facts, JSON.parse(readPlain(file, MAX_FACTS_BYTES).toString()));
         if (known.id !== id) throw new Error('another id');
         const exit = known.exit ?? stoppedExit(known, lastChange(folder), reason);
         this.#all.set(id, new GuestProcess(folder, { ...known, exit }, new OutputRing(folder)));

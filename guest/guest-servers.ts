@@ -19,10 +19,10 @@ import {
 } from './protocol/servers-protocol.ts';
 import { GuestError } from './router.ts';
 
-const MOST_SERVERS = 200;
+const MAX_SERVERS = 200;
 
 /** Bytes of a file that is read at the start; 200 servers with long commands need less. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 /** Delay before a restart, in ms: doubles after each quick exit, up to the longest. */
 const DELAY = { first: 500, longest: 30_000 } as const;
@@ -249,13 +249,13 @@ export class Servers {
   startDeclared(): void {
     let known: Record<string, unknown> = {};
     try {
-      known = z.parse(file, JSON.parse(readPlain(this.#file, MOST_BYTES).toString())).servers;
+      known = z.parse(file, JSON.parse(readPlain(this.#file, MAX_FILE_BYTES).toString())).servers;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
         process.stderr.write(`porthole-guest: ${this.#file} is ignored: ${(error as Error).message}\n`);
       }
     }
-    for (const [name, value] of Object.entries(known).slice(0, MOST_SERVERS)) {
+    for (const [name, value] of Object.entries(known).slice(0, MAX_SERVERS)) {
       const entry = z.safeParse(stored, value);
       if (!entry.success) continue;
       const server = this.#add(name, entry.data);
@@ -293,10 +293,10 @@ export class Servers {
         { existing: [...this.#all.keys()].slice(0, 100) },
       );
     }
-    if (before === undefined && this.#all.size >= MOST_SERVERS) {
+    if (before === undefined && this.#all.size >= MAX_SERVERS) {
       throw new GuestError(
         'too_many',
-        `${MOST_SERVERS} servers are declared, the most that may. Delete some.`,
+        `${MAX_SERVERS} servers are declared, the most that may. Delete some.`,
       );
     }
     const server =
@@ -341,7 +341,7 @@ export class Servers {
       this.#events.publish({ name: 'server', data: { name, state, reason, at } });
     const server = new DeclaredServer(name, entry, join(this.#rings, name), this.#processes, publish);
     try {
-      const text = readPlain(this.#environmentFile(name), MOST_BYTES);
+      const text = readPlain(this.#environmentFile(name), MAX_FILE_BYTES);
       server.environment = z.parse(environment, JSON.parse(text.toString()));
     } catch {
       // Not stored, or the sandbox's code has changed it.

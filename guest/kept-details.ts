@@ -3,9 +3,9 @@ import { OUTPUT_KEPT } from './protocol/http-protocol.ts';
 import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
 
 /** Characters of all details together; the oldest are dropped first. */
-const MOST_KEPT = 4 * 1024 * 1024;
+const MAX_KEPT_CHARS = 4 * 1024 * 1024;
 /** A small detail needs memory, too. */
-const MOST_DETAILS = 1_000;
+const MAX_DETAILS = 1_000;
 
 /**
  * Details of recent operations, by the id that the host has chosen. In memory: code in the sandbox
@@ -20,7 +20,7 @@ export class KeptDetails {
     this.#kept.set(id, detail);
     this.#size += sizeOf(detail);
     for (const oldest of this.#kept.keys()) {
-      if (this.#size <= MOST_KEPT && this.#kept.size <= MOST_DETAILS) return;
+      if (this.#size <= MAX_KEPT_CHARS && this.#kept.size <= MAX_DETAILS) return;
       this.#remove(oldest);
     }
   }

@@ -9,7 +9,7 @@ import { splice } from '../proxy/splice.ts';
 import { type BrokerAccess, connectionPreamble, NETWORK } from './protocol/network.ts';
 
 /** Open connections of all programs together; the broker has a limit as well. */
-const MOST_OPEN = 512;
+const MAX_OPEN = 512;
 
 const AWAY = 'Porthole cannot be reached: its host is not running. Try again.\n';
 const NO_HOST = `HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: ${AWAY.length}\r\nConnection: close\r\n\r\n${AWAY}`;
@@ -27,7 +27,7 @@ export function startNetworkProxy(find: () => Promise<Broker | undefined>): void
     program.on('error', () => {});
     void find().then((broker) => (broker === undefined ? program.end(NO_HOST) : carry(program, broker)));
   });
-  server.maxConnections = MOST_OPEN;
+  server.maxConnections = MAX_OPEN;
   server.on('error', (error) => process.stderr.write(`porthole-guest: no network: ${error.message}\n`));
   server.listen(NETWORK.port, '127.0.0.1');
 }

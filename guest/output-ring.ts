@@ -12,7 +12,7 @@ const SEGMENTS = 16;
 
 /** A record is the stream (1 byte), the length (4) and at most this many bytes. */
 const HEAD = 5;
-const MOST = 64 * 1024;
+const MAX_RECORD_BYTES = 64 * 1024;
 
 /**
  * `exit`: a server's process has ended; its bytes are JSON. They count, so that every event has a
@@ -79,7 +79,7 @@ export class OutputRing {
 
   append(kind: RecordKind, bytes: Buffer): void {
     // A record larger than a segment would exceed the ring's limit.
-    const most = kind === 'exit' ? MOST : Math.min(MOST, this.#segmentLimit - HEAD);
+    const most = kind === 'exit' ? MAX_RECORD_BYTES : Math.min(MAX_RECORD_BYTES, this.#segmentLimit - HEAD);
     for (let at = 0; at < bytes.length; at += most) this.#append(kind, bytes.subarray(at, at + most));
     this.changes.emit('change');
   }
@@ -159,12 +159,12 @@ export class OutputRing {
       if (kind === 'exit' && start < cursor) continue;
       const fresh = bytes.subarray(Math.max(0, cursor - start));
       const last = pieces.at(-1);
-      if (last?.kind === kind && kind !== 'exit' && last.length + fresh.length <= MOST) {
+      if (last?.kind === kind && kind !== 'exit' && last.length + fresh.length <= MAX_RECORD_BYTES) {
         last.parts.push(fresh);
         last.length += fresh.length;
         last.cursor = end;
       } else {
-        if (total >= 2 * MOST) break;
+        if (total >= 2 * MAX_RECORD_BYTES) break;
         pieces.push({ kind, parts: [fresh], length: fresh.length, cursor: end });
       }
       total += fresh.length;
@@ -189,7 +189,7 @@ export class OutputRing {
     while (at + HEAD <= content.length) {
       const kind = KINDS[content[at] as number];
       const length = content.readUInt32BE(at + 1);
-      if (kind === undefined || length > MOST || at + HEAD + length > content.length) return;
+      if (kind === undefined || length > MAX_RECORD_BYTES || at + HEAD + length > content.length) return;
       yield { kind, bytes: content.subarray(at + HEAD, at + HEAD + length), start: cursor };
       at += HEAD + length;
       cursor += length;

@@ -57,7 +57,7 @@ export function serveExec(
  * Bytes of output waiting for the host before the command is paused. More than one piece: pausing
  * at each piece costs more than the piece.
  */
-const MOST_WAITING = 256 * 1024;
+const MAX_WAITING_BYTES = 256 * 1024;
 
 /** Smaller messages do not use a pooled buffer. */
 const LARGE = 8 * 1024;
@@ -166,7 +166,7 @@ class AttachedCommand {
       this.#sending.push(buffer);
       this.#socket.write(buffer.subarray(0, head.length + chunk.length), this.#sent);
     }
-    return this.#socket.writableLength < MOST_WAITING;
+    return this.#socket.writableLength < MAX_WAITING_BYTES;
   }
 
   #control(command: StartedCommand, message: WebSocketMessage): void {

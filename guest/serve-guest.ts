@@ -153,7 +153,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     servers: serverRoutes(BY_SANDBOX),
   });
   const own = createGuestServer(inside, new Router({}), () => {});
-  own.maxConnections = MOST_INSIDE;
+  own.maxConnections = MAX_INSIDE;
   server.once('close', () => own.close());
   void listenInside(own, state);
   return { server, endCommands: () => commands?.endAll() };
@@ -162,7 +162,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
 /**
  * Open connections of the sandbox's own commands: descriptors must be left for the host's calls.
  */
-const MOST_INSIDE = 128;
+const MAX_INSIDE = 128;
 
 /**
  * Keeps descriptors for the functions' calls while code in the pod connects to the guest's port. A
@@ -178,7 +178,7 @@ function limitOwnConnections(server: Server): void {
     );
     const isForwarded = isLoopback(from) && isLoopback(to);
     if (!isForwarded && !isOwn(from)) return;
-    if (!isForwarded || open === MOST_INSIDE) {
+    if (!isForwarded || open === MAX_INSIDE) {
       socket.destroy();
       return;
     }
@@ -240,7 +240,7 @@ async function startNetwork({ network, state }: GuestSettings, env: Record<strin
   };
   Object.assign(env, proxyEnvironment());
   try {
-    const kept = readBrokerHeader(readPlain(file, MOST_HEADER).toString());
+    const kept = readBrokerHeader(readPlain(file, MAX_HEADER_BYTES).toString());
     if (kept !== undefined) use(kept);
   } catch {
     // Not stored, or the sandbox's code has changed it.
@@ -250,7 +250,7 @@ async function startNetwork({ network, state }: GuestSettings, env: Record<strin
 }
 
 /** Bytes of a request's headers that Node accepts. */
-const MOST_HEADER = 16 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Loads the proxy only if the guest is the upstream of previews. */
 async function startPreviews({ previews, workspace }: GuestSettings): Promise<Routes<Handler>> {

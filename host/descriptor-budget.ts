@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** Where the limit is unknown: what macOS gives a process. */
 const USUAL_LIMIT = 10_240;
 /** More connections need more memory than they are worth. */
-const MOST = 16_384;
+const MAX_CONNECTIONS = 16_384;
 
 export interface DescriptorBudget {
   /** Of this process: RLIMIT_NOFILE. */
@@ -21,8 +21,8 @@ export interface DescriptorBudget {
 export function descriptorBudget(limit: number): DescriptorBudget {
   return {
     limit,
-    clients: Math.min(MOST, Math.floor(limit / 3)),
-    sandboxes: Math.min(MOST, Math.floor(limit / 8)),
+    clients: Math.min(MAX_CONNECTIONS, Math.floor(limit / 3)),
+    sandboxes: Math.min(MAX_CONNECTIONS, Math.floor(limit / 8)),
   };
 }
 

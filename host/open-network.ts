@@ -31,7 +31,7 @@ export function allowHint(sandboxId: string, { host, port, refusal }: BlockedHos
 }
 
 /** Most blocked hosts that an answer names. */
-const MOST_BLOCKED = 50;
+const MAX_BLOCKED = 50;
 
 /**
  * The network of sandboxes, for the functions.
@@ -85,7 +85,7 @@ export function openNetwork(
         refusal: refusal as NetworkRefusal | undefined,
       }));
       const byHost = new Map(hosts.toReversed().map((each) => [`${each.host}:${each.port}`, each]));
-      return [...byHost.values()].slice(-MOST_BLOCKED);
+      return [...byHost.values()].slice(-MAX_BLOCKED);
     },
     settled: () => Promise.resolve(),
   };

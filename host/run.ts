@@ -16,9 +16,9 @@ import { type Host, startHost } from './start-host.ts';
 const ROOT = join(import.meta.dirname, '..');
 const BUILDER = join(ROOT, 'build/console.ts');
 /** In milliseconds. A build takes seconds; one that hangs is ended. */
-const LONGEST_MS = 300_000;
+const MAX_BUILD_MS = 300_000;
 /** Characters of the builder's output that are kept: the last ones contain the error. */
-const MOST_WORDS = 2_000;
+const MAX_OUTPUT_CHARS = 2_000;
 /** What the builder inherits: the code of packages runs in it, so the host's keys are excluded. */
 const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'LANG'];
 
@@ -67,7 +67,7 @@ function buildConsole(log: Logger, stopping: AbortSignal): void {
     {
       env: Object.fromEntries(INHERITED.map((name) => [name, process.env[name]])),
       stdio: ['ignore', 'ignore', 'pipe'],
-      timeout: LONGEST_MS,
+      timeout: MAX_BUILD_MS,
     },
   );
   let words = '';
@@ -77,7 +77,7 @@ function buildConsole(log: Logger, stopping: AbortSignal): void {
     log.warn({ words: why }, 'console not built: npm run build says why');
   };
   child.stderr.on('data', (chunk: Buffer) => {
-    words = (words + stripVTControlCharacters(chunk.toString())).slice(-MOST_WORDS);
+    words = (words + stripVTControlCharacters(chunk.toString())).slice(-MAX_OUTPUT_CHARS);
   });
   child.once('spawn', () => {
     if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);

@@ -1,7 +1,7 @@
 import type { ResourceValidationPolicy } from '@pulumi/policy';
 import { isWarmPool } from './kinds.ts';
 
-const MOST = 50;
+const MAX_REPLICAS = 50;
 
 export const boundedWarmPools: ResourceValidationPolicy = {
   name: 'bounded-warm-pools',
@@ -9,12 +9,16 @@ export const boundedWarmPools: ResourceValidationPolicy = {
   remediationSteps: 'Lower sandboxes.warmPools.{name}.replicas, or raise the maximum of this policy.',
   configSchema: {
     properties: {
-      maximum: { type: 'integer', default: MOST, description: 'Most sandboxes a pool may keep ready' },
+      maximum: {
+        type: 'integer',
+        default: MAX_REPLICAS,
+        description: 'Most sandboxes a pool may keep ready',
+      },
     },
   },
   validateResource(args, report) {
     if (!isWarmPool(args.type)) return;
-    const { maximum = MOST } = args.getConfig<{ maximum?: number }>();
+    const { maximum = MAX_REPLICAS } = args.getConfig<{ maximum?: number }>();
     const { spec } = args.props as { spec?: { replicas?: number } };
     if (spec?.replicas === undefined) report('It does not say how many.');
     else if (spec.replicas > maximum) report(`It keeps ${spec.replicas}; the maximum is ${maximum}.`);

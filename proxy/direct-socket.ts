@@ -4,10 +4,10 @@ import type { Duplex } from 'node:stream';
 /** Sizes of a connection's buffer, in bytes: it grows with reads that fill it. */
 const SMALLEST = 16 * 1024;
 const ORDINARY = 64 * 1024;
-const LARGEST = 256 * 1024;
+const MAX_BUFFER_BYTES = 256 * 1024;
 
 /** Connections of this process that may have a buffer above `ORDINARY`. */
-const MOST_LARGE = 64;
+const MAX_LARGE = 64;
 
 /**
  * Takes the bytes before it returns, or returns false: then they are its own until it resumes the
@@ -28,7 +28,7 @@ export function connectDirect(
   let buffer = Buffer.allocUnsafeSlow(SMALLEST);
   let sink: DirectSink | undefined;
   const grow = (): void => {
-    if (buffer.length === LARGEST || (buffer.length === ORDINARY && large === MOST_LARGE)) return;
+    if (buffer.length === MAX_BUFFER_BYTES || (buffer.length === ORDINARY && large === MAX_LARGE)) return;
     if (buffer.length === ORDINARY) large += 1;
     buffer = Buffer.allocUnsafeSlow(buffer.length * 4);
   };
@@ -45,7 +45,7 @@ export function connectDirect(
     },
   });
   socket.once('close', () => {
-    if (buffer.length === LARGEST) large -= 1;
+    if (buffer.length === MAX_BUFFER_BYTES) large -= 1;
   });
   sinks.set(socket, (to) => {
     sink = to;

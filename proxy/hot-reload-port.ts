@@ -9,7 +9,7 @@ import type { ResponseHead } from './upstream/response-head.ts';
 
 interface WellKnownText {
   readonly start: string;
-  /** Sticky; the group is the port. A match is at most `LONGEST` characters long. */
+  /** Sticky; the group is the port. A match is at most `MAX_MATCH_CHARS` characters long. */
   readonly pattern: RegExp;
   /**
    * The same text without its port, in exactly as many characters: lengths and source maps stay
@@ -18,7 +18,7 @@ interface WellKnownText {
   readonly withoutPort: (text: string, port: string) => string;
 }
 
-const LONGEST = 160;
+const MAX_MATCH_CHARS = 160;
 const WELL_KNOWN: readonly WellKnownText[] = [
   {
     // webpack-dev-server 4 and 5: the query of its client module, which it splits at `&` and `=`.
@@ -50,7 +50,7 @@ const WELL_KNOWN: readonly WellKnownText[] = [
 
 /**
  * Replaces the app's port in the hot-reload clients of a script, streaming: holds back at most
- * `LONGEST` bytes, and never changes the length.
+ * `MAX_MATCH_CHARS` bytes, and never changes the length.
  */
 export class HotReloadPort {
   readonly #targetPort: number;
@@ -78,8 +78,8 @@ export class HotReloadPort {
   #replace(bytes: Buffer, { start, pattern, withoutPort }: WellKnownText): number {
     for (let at = bytes.indexOf(start); at >= 0; at = bytes.indexOf(start, at + 1)) {
       pattern.lastIndex = 0;
-      const [text, port] = pattern.exec(bytes.toString('latin1', at, at + LONGEST)) ?? [];
-      if (text === undefined && at + LONGEST > bytes.length) return at;
+      const [text, port] = pattern.exec(bytes.toString('latin1', at, at + MAX_MATCH_CHARS)) ?? [];
+      if (text === undefined && at + MAX_MATCH_CHARS > bytes.length) return at;
       if (text !== undefined && Number(port) === this.#targetPort) {
         bytes.write(withoutPort(text, port as string), at, 'latin1');
       }

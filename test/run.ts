@@ -251,7 +251,7 @@ function readTallies(): Tally[] {
 }
 
 /** A machine that is busy may fail a few suites; more than these is no accident. */
-const MOST_RUN_AGAIN = 10;
+const MAX_RUN_AGAIN = 10;
 
 /**
  * With `PORTHOLE_TEST_TRIES=2`, as in CI: suites that failed run once more, alone, and the output
@@ -259,7 +259,7 @@ const MOST_RUN_AGAIN = 10;
  */
 async function runFailedAgain(): Promise<void> {
   const failed = readTallies().filter((tally) => tally.failed > 0);
-  if (process.env['PORTHOLE_TEST_TRIES'] !== '2' || failed.length === 0 || failed.length > MOST_RUN_AGAIN)
+  if (process.env['PORTHOLE_TEST_TRIES'] !== '2' || failed.length === 0 || failed.length > MAX_RUN_AGAIN)
     return;
   const files = failed.map(({ file }) => file);
   codes.splice(0, codes.length, await run(['--runInBand', '--forceExit', '--runTestsByPath', ...files]));

@@ -2,7 +2,7 @@ import type { Configuration } from 'openid-client';
 import { PortholeError } from '#core/errors.ts';
 
 /** Largest response that is read from an issuer, in bytes. */
-const MOST_BYTES = 262_144;
+const MAX_RESPONSE_BYTES = 262_144;
 
 /** Timeout for requests to the issuer, in seconds. */
 export const ISSUER_SECONDS = 5;
@@ -63,7 +63,7 @@ async function boundedFetch(url: string, options: object): Promise<Response> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw new Error(`${url} answered more than ${MOST_BYTES} bytes`);
+    if (bytes > MAX_RESPONSE_BYTES) throw new Error(`${url} answered more than ${MAX_RESPONSE_BYTES} bytes`);
     chunks.push(chunk);
   }
   const { status, headers } = response;

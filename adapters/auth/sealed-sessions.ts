@@ -26,7 +26,7 @@ interface SealedSessionsOptions {
 /** Session lifetime: one working day. */
 const SESSION_MS = 12 * 3_600_000;
 /** Browsers reject cookies of more than 4096 bytes, including the name. */
-const MOST_SEALED = 4_000;
+const MAX_SEALED_BYTES = 4_000;
 /** Time limit for a sign-in at the identity provider. */
 const SIGN_IN_MS = 10 * 60_000;
 
@@ -115,7 +115,7 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
       const { user, org, admin } = person;
       const made = await session({ person: { user, org, admin }, provider: oidc.provider });
       // A browser would reject the cookie, and the user would have to sign in again each time.
-      if (made.sealed.length > MOST_SEALED) return { returnTo, problem: 'not_vouched' };
+      if (made.sealed.length > MAX_SEALED_BYTES) return { returnTo, problem: 'not_vouched' };
       return { returnTo, session: made };
     },
 

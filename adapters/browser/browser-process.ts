@@ -30,7 +30,7 @@ export type FromBrowser =
   | { readonly browsers: readonly number[] };
 
 /** Memory limit of a renderer, in bytes. An ordinary page takes about 100 MiB. */
-const LARGEST_RENDERER = 512 * 1_048_576;
+const MAX_RENDERER_BYTES = 512 * 1_048_576;
 const WATCH_MS = 200;
 const PAGE_SIZE = 4_096;
 
@@ -39,9 +39,9 @@ const RETIRING: readonly (Interruption | null)[] = ['unresponsive', 'no_answer',
 /** A page holds a browser that answers later than this, in milliseconds. */
 const STUCK_MS = 6_000;
 /** A further look waits. */
-const MOST_CLOSING = 2;
+const MAX_CLOSING = 2;
 /** Both visits together end before the host kills this process, in milliseconds. */
-const MOST_BEFORE_REPEAT_MS = 18_000;
+const MAX_BEFORE_REPEAT_MS = 18_000;
 
 const DISABLED = [
   'WebRtcHideLocalIpsWithMdns',
@@ -169,7 +169,7 @@ async function watch(launched: Launched, browser: Browser): Promise<void> {
     if (found === undefined) return end(launched);
     if (process.platform !== 'linux') continue;
     for (const { type, id } of found) {
-      if (type === 'renderer' && (await residentBytes(id)) > LARGEST_RENDERER) process.kill(id, 'SIGKILL');
+      if (type === 'renderer' && (await residentBytes(id)) > MAX_RENDERER_BYTES) process.kill(id, 'SIGKILL');
     }
   }
 }
@@ -202,7 +202,7 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
     page = await takePage(used, visit.viewport);
     const seen = await visitPage(page, visit, signal);
     if (current === used && RETIRING.includes(seen.interruption)) current = undefined;
-    const isInTime = performance.now() - began < MOST_BEFORE_REPEAT_MS;
+    const isInTime = performance.now() - began < MAX_BEFORE_REPEAT_MS;
     const wasAlone = used.users === 1 && used.gone === gone;
     const mayBeOther = seen.interruption === 'unresponsive' && !wasAlone;
     const isSilent = seen.interruption === 'no_answer';
@@ -280,7 +280,7 @@ async function answer(id: number, visit: PageVisit, program: Program): Promise<v
   let reply: FromBrowser;
   try {
     // A page that hangs closes after seconds: many would exceed the limit of open pages.
-    while (closing.size >= MOST_CLOSING) await Promise.race(closing);
+    while (closing.size >= MAX_CLOSING) await Promise.race(closing);
     reply = { id, observation: await observe(visit, program, controller.signal) };
   } catch (error) {
     reply = { id, failure: (error as Error).message.slice(0, 2_000) };

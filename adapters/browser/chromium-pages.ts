@@ -39,7 +39,7 @@ const IDLE_MS = 300_000;
  * Longer than the limit that the browser process enforces itself: past it, the process hangs and is
  * killed. In milliseconds.
  */
-const LONGEST_MS = 45_000;
+const MAX_LOOK_MS = 45_000;
 const HEAP_MIB = 384;
 /** Whole browsers, with windows. */
 export const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -138,7 +138,7 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
     const id = last;
     const answer = Promise.withResolvers<PageObservation>();
     waiting.set(id, { asked, answer });
-    const limit = setTimeout(() => asked.kill('SIGKILL'), LONGEST_MS);
+    const limit = setTimeout(() => asked.kill('SIGKILL'), MAX_LOOK_MS);
     const abort = (): void => {
       send({ id, abort: true });
       answer.reject(signal?.reason);

@@ -5,7 +5,7 @@
  * value is validated by the caller.
  */
 (function component() {
-  const MOST_PARENTS = 200;
+  const MAX_PARENTS = 200;
   const text = (value) => (typeof value === 'string' && value !== '' ? value.slice(0, 400) : null);
   const number = (value) => (Number.isSafeInteger(Number(value)) && Number(value) > 0 ? Number(value) : null);
   const answer = (found) => ({
@@ -28,7 +28,7 @@
     let source;
     let stack;
     let fiber = element[key];
-    for (let left = MOST_PARENTS; fiber && left > 0; left -= 1) {
+    for (let left = MAX_PARENTS; fiber && left > 0; left -= 1) {
       source ??= fiber._debugSource;
       stack ??= fiber._debugStack?.stack;
       const type = fiber.type?.render ?? fiber.type?.type ?? fiber.type;
@@ -83,7 +83,7 @@
       element.getAttribute('data-source');
     return where === null ? undefined : answer(pathAndLine(where));
   };
-  for (let at = this, left = MOST_PARENTS; at !== null && left > 0; at = at.parentElement, left -= 1) {
+  for (let at = this, left = MAX_PARENTS; at !== null && left > 0; at = at.parentElement, left -= 1) {
     for (const read of [attributes, react, svelte, vue, angular]) {
       try {
         const found = read(at);

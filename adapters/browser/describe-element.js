@@ -4,7 +4,7 @@
  * none of what it calls.
  */
 (function describe() {
-  const MOST_STEPS = 12;
+  const MAX_STEPS = 12;
   const element = this;
   const root = element.getRootNode();
   const isOnly = (selector) => {
@@ -21,7 +21,7 @@
     ];
   });
   const steps = [];
-  for (let at = element; at !== null && steps.length < MOST_STEPS; at = at.parentElement) {
+  for (let at = element; at !== null && steps.length < MAX_STEPS; at = at.parentElement) {
     const id = at.id === '' || at.id.length > 80 ? undefined : `#${CSS.escape(at.id)}`;
     const siblings = at.parentElement === null ? [] : [...at.parentElement.children];
     const alike = siblings.filter(({ localName }) => localName === at.localName);

@@ -11,7 +11,7 @@ export interface ShownOverlay {
 }
 
 /** Of the page that explains an error of a dev server, in characters. */
-const LARGEST_ERROR = 200_000;
+const MAX_ERROR_CHARS = 200_000;
 const ASSIGNMENT = 'const error = ';
 
 /**
@@ -22,7 +22,7 @@ export async function viteError(frame: PageFrame, url: string): Promise<ShownOve
   // Chromium reads no body of a module that is answered with 500: only `fetch` does.
   const body = await evaluateIsolated(
     frame,
-    `fetch(${JSON.stringify(url)}).then(async (answer) => (await answer.text()).slice(0, ${LARGEST_ERROR}))`,
+    `fetch(${JSON.stringify(url)}).then(async (answer) => (await answer.text()).slice(0, ${MAX_ERROR_CHARS}))`,
   );
   try {
     const { message, id, loc } = JSON.parse(jsonOf(String(body))) as {

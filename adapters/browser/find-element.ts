@@ -9,14 +9,14 @@ import { fileOf, type ScriptPlace } from './source-maps.ts';
 const DESCRIBE = functionIn('./describe-element.js');
 const COMPONENT = functionIn('./component-source.js');
 
-const MOST_FRAMES = 12;
+const MAX_FRAMES = 12;
 /** Not the project's own code. */
 const PACKAGES = /\/node_modules\/|\/\.vite\//;
-const LONGEST_SELECTOR = 500;
-const LONGEST_NAME = 200;
+const MAX_SELECTOR_CHARS = 500;
+const MAX_NAME_CHARS = 200;
 /** Around the element in its picture, in CSS pixels; and the largest picture of one. */
 const MARGIN = 24;
-const LARGEST = { width: 800, height: 500, bytes: 131_072 };
+const MAX_PICTURE = { width: 800, height: 500, bytes: 131_072 };
 
 const Described = z.object({
   selector: z.string().min(1),
@@ -81,7 +81,7 @@ export async function findElement(
   const named = nodes.find(({ ignored }) => !ignored);
   const { selector, box } = described.data;
   return {
-    selector: plainText(selector, LONGEST_SELECTOR),
+    selector: plainText(selector, MAX_SELECTOR_CHARS),
     role: wordOf(named?.role?.value),
     name: wordOf(named?.name?.value),
     component: wordOf(component?.component),
@@ -108,7 +108,7 @@ async function call(cdp: CDPSession, objectId: string | undefined, text: string,
 }
 
 function wordOf(value: unknown): string | null {
-  const word = typeof value === 'string' ? plainText(value, LONGEST_NAME) : '';
+  const word = typeof value === 'string' ? plainText(value, MAX_NAME_CHARS) : '';
   return word === '' ? null : word;
 }
 
@@ -120,7 +120,7 @@ async function placeOf(
   if (file !== null) return { file: plainText(fileOf(file, origin), 300), line, column };
   // React 19: the stack of the element's creation. The first frames are React's own.
   const frames = [...(stack ?? '').matchAll(/\(?(https?:\/\/[^\s()]{1,400}):(\d+):(\d+)\)?/g)];
-  for (const [, url = '', row, offset] of frames.slice(0, MOST_FRAMES)) {
+  for (const [, url = '', row, offset] of frames.slice(0, MAX_FRAMES)) {
     if (!url.startsWith(`${origin}/`) || PACKAGES.test(url)) continue;
     const found = await original({ url, line: Number(row) - 1, column: Number(offset) - 1 });
     if (found !== null && !PACKAGES.test(`/${found.file}`)) return found;
@@ -135,8 +135,8 @@ async function pictureOf(
 ): Promise<Picture | null> {
   const x = Math.max(0, Math.floor(box.x - MARGIN));
   const y = Math.max(0, Math.floor(box.y - MARGIN));
-  const width = Math.min(LARGEST.width, Math.ceil(box.width + 2 * MARGIN));
-  const height = Math.min(LARGEST.height, Math.ceil(box.height + 2 * MARGIN));
+  const width = Math.min(MAX_PICTURE.width, Math.ceil(box.width + 2 * MARGIN));
+  const height = Math.min(MAX_PICTURE.height, Math.ceil(box.height + 2 * MARGIN));
   const clip = { x, y, width, height };
   try {
     const bytes = await page.screenshot({
@@ -148,7 +148,7 @@ async function pictureOf(
       quality: 80,
       scale: 'css',
     });
-    if (bytes.length > LARGEST.bytes) return null;
+    if (bytes.length > MAX_PICTURE.bytes) return null;
     return { mediaType: 'image/jpeg', width, height, base64: bytes.toString('base64') };
   } catch {
     return null;

@@ -11,7 +11,7 @@ export interface OriginProxy {
   close(): void;
 }
 
-const MOST_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 
 /**
  * A SOCKS5 proxy (RFC 1928) on loopback that connects to the allowed `host:port` and to nothing
@@ -42,7 +42,7 @@ export async function openOriginProxy(): Promise<OriginProxy> {
   const server = createServer({ noDelay: true }, (client) => {
     void serveSocks(track(client), undefined, { tunnel });
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

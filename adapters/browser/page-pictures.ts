@@ -8,9 +8,9 @@ const THUMBNAIL_WIDTH = 320;
 const TALLEST_THUMBNAIL = 2;
 /** Changed pixels in neighbouring cells of this size, in pixels, are one area. */
 const CELL = 24;
-const MOST_AREAS = 20;
+const MAX_AREAS = 20;
 /** Of a picture, in bytes. */
-const LARGEST = 1_048_576;
+const MAX_PICTURE_BYTES = 1_048_576;
 const TALLEST = 8_000;
 const ENCODING = { filterType: 2, deflateLevel: 3, deflateStrategy: 0 } as const;
 
@@ -34,11 +34,11 @@ export async function takePicture(
     let bytes = await page.screenshot({ ...options, type: 'png' });
     let mediaType: Picture['mediaType'] = 'image/png';
     for (const quality of [80, 40, 10]) {
-      if (bytes.length <= LARGEST) break;
+      if (bytes.length <= MAX_PICTURE_BYTES) break;
       bytes = await page.screenshot({ ...options, type: 'jpeg', quality, scale: 'css' });
       mediaType = 'image/jpeg';
     }
-    if (bytes.length > LARGEST) return null;
+    if (bytes.length > MAX_PICTURE_BYTES) return null;
     return { mediaType, width, height, base64: bytes.toString('base64') };
   } catch {
     return null;
@@ -78,7 +78,7 @@ function differenceOf(before: PNG, now: PNG): PixelDifference {
     changedRatio: changedPixels / (width * height),
     areas: areasOf(a, b, width, height),
     picture:
-      Buffer.byteLength(base64, 'base64') > LARGEST
+      Buffer.byteLength(base64, 'base64') > MAX_PICTURE_BYTES
         ? null
         : { mediaType: 'image/png', width, height, base64 },
   };
@@ -143,7 +143,7 @@ function areasOf(a: Buffer, b: Buffer, width: number, height: number): readonly 
     }
     areas.push({ x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top });
   }
-  return areas.toSorted((one, two) => two.width * two.height - one.width * one.height).slice(0, MOST_AREAS);
+  return areas.toSorted((one, two) => two.width * two.height - one.width * one.height).slice(0, MAX_AREAS);
 }
 
 const NEIGHBOURS = [-1, 0, 1].flatMap((dy) => [-1, 0, 1].map((dx) => [dx, dy] as const));

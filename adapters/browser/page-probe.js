@@ -4,9 +4,9 @@
  * replace none of what it calls. Every count is bounded: a page may have any number of elements.
  */
 (async () => {
-  const MOST_ELEMENTS = 20_000;
-  const MOST_TEXT = 6_000;
-  const MOST_SAMPLES = 200;
+  const MAX_ELEMENTS = 20_000;
+  const MAX_TEXT_CHARS = 6_000;
+  const MAX_SAMPLES = 200;
   const MEDIA = new Set(['IMG', 'CANVAS', 'VIDEO', 'AUDIO', 'IFRAME', 'OBJECT', 'EMBED', 'SVG']);
   const CONTROL =
     'a[href], button, input, select, textarea, [role=button], [role=link], [contenteditable=true]';
@@ -47,7 +47,7 @@
   const isEmpty = ({ left, top, right, bottom }) => right - left < 1 || bottom - top < 1;
 
   const visit = (element, clip, clipper) => {
-    if (elements >= MOST_ELEMENTS) {
+    if (elements >= MAX_ELEMENTS) {
       truncated = true;
       return;
     }
@@ -67,7 +67,7 @@
     }
     const isControl = element.matches(CONTROL);
     if (visible && isControl) controls += 1;
-    if (visible && isControl && samples.length < MOST_SAMPLES) samples.push([element, box]);
+    if (visible && isControl && samples.length < MAX_SAMPLES) samples.push([element, box]);
     let inner = clip;
     let by = clipper;
     if (style.overflowX !== 'visible' || style.overflowY !== 'visible') {
@@ -83,9 +83,9 @@
       if (child.nodeType === Node.TEXT_NODE && child.data.trim() !== '') {
         if (isShown && !isEmpty(inner)) {
           const text = child.data.replace(/\s+/g, ' ').trim();
-          if (textLength < MOST_TEXT) pieces.push(text);
+          if (textLength < MAX_TEXT_CHARS) pieces.push(text);
           textLength += text.length;
-          if (samples.length < MOST_SAMPLES && visible) samples.push([element, box]);
+          if (samples.length < MAX_SAMPLES && visible) samples.push([element, box]);
         } else if (isShown && isEmpty(inner)) {
           clippedText += child.data.trim().length;
           clippedBy ??= by;
@@ -119,7 +119,7 @@
   const [cover] = covers;
   if (covers.size === 1 && cover !== null && one(cover.textContent, 9) === '') coveredBy = nameOf(cover);
 
-  const text = one(pieces.join(' '), MOST_TEXT);
+  const text = one(pieces.join(' '), MAX_TEXT_CHARS);
   const mount = MOUNTS.map((selector) => document.querySelector(selector)).find(
     (element) => element !== null && element.childElementCount === 0 && one(element.textContent, 9) === '',
   );

@@ -9,17 +9,17 @@ import type {
 } from '#core/pages/page-browser.ts';
 import type { ScriptPlace } from './source-maps.ts';
 
-const MOST_MESSAGES = 200;
+const MAX_MESSAGES = 200;
 /** Console messages after which the look ends with `console_flood`. */
 const FLOOD = 1_000;
 const FLOOD_TEXT = 2_000_000;
-const MOST_ERRORS = 30;
-const MOST_FAILED = 100;
-const MOST_REQUESTS = 5_000;
-const MOST_FRAMES = 8;
-const LONGEST_TEXT = 1_000;
+const MAX_ERRORS = 30;
+const MAX_FAILED = 100;
+const MAX_REQUESTS = 5_000;
+const MAX_FRAMES = 8;
+const MAX_TEXT_CHARS = 1_000;
 /** Navigations that a page may start by itself. Each step resets the count. */
-const MOST_NAVIGATIONS = 15;
+const MAX_NAVIGATIONS = 15;
 
 interface Request {
   readonly url: string;
@@ -76,7 +76,7 @@ export class PageRecorder {
 
   constructor({ allowed, shorten, interrupt }: RecorderOptions) {
     this.#allowed = allowed;
-    this.#shorten = (text) => shorten(text.slice(0, LONGEST_TEXT * 2)).slice(0, LONGEST_TEXT);
+    this.#shorten = (text) => shorten(text.slice(0, MAX_TEXT_CHARS * 2)).slice(0, MAX_TEXT_CHARS);
     this.#interrupt = interrupt;
   }
 
@@ -150,7 +150,7 @@ export class PageRecorder {
       this.#navigations += 1;
       this.#lastNavigation = performance.now();
       this.#shown.push(withoutQuery(frame.url));
-      if (this.#navigations > MOST_NAVIGATIONS || isLoop(this.#shown)) this.#interrupt('navigations');
+      if (this.#navigations > MAX_NAVIGATIONS || isLoop(this.#shown)) this.#interrupt('navigations');
     });
   }
 
@@ -162,7 +162,7 @@ export class PageRecorder {
         this.redirects.push({ status: redirectResponse.status, url: this.#shorten(request.url) });
       }
       if (isDocument && redirectResponse === undefined) this.redirects.length = 0;
-      if (this.#requests.size >= MOST_REQUESTS || /^(?:data|blob):/.test(request.url)) return;
+      if (this.#requests.size >= MAX_REQUESTS || /^(?:data|blob):/.test(request.url)) return;
       const stack = initiator.stack?.callFrames[0];
       const at: ScriptPlace | undefined =
         stack !== undefined
@@ -190,7 +190,7 @@ export class PageRecorder {
         const gateway = headerOf(response.headers, 'x-porthole-status');
         const detail = gateway === null ? `HTTP ${response.status}` : `HTTP ${response.status} (${gateway})`;
         this.#fail(requestId, known, 'status', detail, response.status);
-        if (type === 'Script' && response.status === 500 && this.brokenScripts.length < MOST_FRAMES)
+        if (type === 'Script' && response.status === 500 && this.brokenScripts.length < MAX_FRAMES)
           this.brokenScripts.push(response.url);
       } else {
         if (known !== undefined && DATA.has(type)) this.#replaceSockets(known.began);
@@ -257,11 +257,11 @@ export class PageRecorder {
 
   #onMessages(cdp: CDPSession): void {
     cdp.on('Runtime.exceptionThrown', ({ exceptionDetails: thrown }) => {
-      if (this.errors.length >= MOST_ERRORS) return;
+      if (this.errors.length >= MAX_ERRORS) return;
       const { text, exception, stackTrace, url = '', lineNumber, columnNumber } = thrown;
       const value = exception?.description ?? String(exception?.value ?? '');
       const described = value.split('\n    at ', 1)[0] || text.replace(/^Uncaught (?:\(in promise\) ?)?/, '');
-      const frames = (stackTrace?.callFrames ?? []).slice(0, MOST_FRAMES).map((frame) => ({
+      const frames = (stackTrace?.callFrames ?? []).slice(0, MAX_FRAMES).map((frame) => ({
         function: frame.functionName.slice(0, 100),
         url: frame.url,
         line: frame.lineNumber,
@@ -278,8 +278,8 @@ export class PageRecorder {
         .slice(0, 10)
         .map(({ value, description, type: kind }) =>
           kind === 'string' || kind === 'number' || kind === 'boolean'
-            ? String(value).slice(0, LONGEST_TEXT)
-            : (description ?? kind).slice(0, LONGEST_TEXT),
+            ? String(value).slice(0, MAX_TEXT_CHARS)
+            : (description ?? kind).slice(0, MAX_TEXT_CHARS),
         );
       const frame = stackTrace?.callFrames[0];
       this.#print(
@@ -303,8 +303,7 @@ export class PageRecorder {
     this.#printed += text.length;
     if (this.#messages > FLOOD || this.#printed > FLOOD_TEXT) this.#interrupt('console_flood');
     // playwright-core itself logs the second kind of message.
-    if (this.console.length >= MOST_MESSAGES || text.startsWith('Service Worker registration blocked'))
-      return;
+    if (this.console.length >= MAX_MESSAGES || text.startsWith('Service Worker registration blocked')) return;
     this.console.push({
       level,
       text: this.#shorten(text),
@@ -320,7 +319,7 @@ export class PageRecorder {
     detail: string,
     status: number | null,
   ): void {
-    if (this.#failedIds.has(requestId) || this.failed.length >= MOST_FAILED) return;
+    if (this.#failedIds.has(requestId) || this.failed.length >= MAX_FAILED) return;
     this.#failedIds.add(requestId);
     const { url, method, type, initiator, byCode, byElement } = known;
     const at = initiator === undefined ? [] : [{ ...initiator, function: '' }];
@@ -360,19 +359,19 @@ export interface RecorderOptions {
 
 /** Why a page does not respond: it may still be printing what it has printed so far. */
 export function whyUnresponsive(console: readonly unknown[]): Interruption {
-  return console.length < MOST_MESSAGES ? 'unresponsive' : 'console_flood';
+  return console.length < MAX_MESSAGES ? 'unresponsive' : 'console_flood';
 }
 
 /** Ways to get data besides a WebSocket. */
 const DATA: ReadonlySet<string> = new Set(['Fetch', 'XHR', 'EventSource']);
 
 /** Times that a page may show the same documents again: one more is a loop. */
-const MOST_REPEATED = 5;
+const MAX_REPEATED = 5;
 
 /** Whether a page goes to and fro between one or two documents. */
 function isLoop(shown: readonly string[]): boolean {
-  const last = shown.slice(-MOST_REPEATED - 1);
-  return last.length > MOST_REPEATED && new Set(last).size <= 2;
+  const last = shown.slice(-MAX_REPEATED - 1);
+  return last.length > MAX_REPEATED && new Set(last).size <= 2;
 }
 
 function withoutQuery(url: string): string {

@@ -3,7 +3,7 @@ import type { PageStep, WaitFor } from '#core/pages/page-browser.ts';
 
 /** How long a step waits for its element. */
 const STEP_MS = 5_000;
-const MOST_NEAREST = 8;
+const MAX_NEAREST = 8;
 
 /** Carries out one step. Rejects with a message for the caller. */
 export async function runStep(page: Page, origin: string, step: PageStep): Promise<void> {
@@ -68,6 +68,6 @@ export async function nearestElements(page: Page, selector: string | undefined):
     [...words].filter((word) => line.toLowerCase().includes(word)).length;
   return usable
     .toSorted((a, b) => score(b) - score(a))
-    .slice(0, MOST_NEAREST)
+    .slice(0, MAX_NEAREST)
     .map((line) => line.slice(0, 120));
 }

@@ -119,7 +119,7 @@ async function sendOnce(
     if (response.statusCode !== 200) throw new Refused(response);
     return readObservation(
       protocol.ObservationSchema,
-      await boundedText(response, protocol.LARGEST_OBSERVATION),
+      await boundedText(response, protocol.MAX_OBSERVATION_BYTES),
     );
   } finally {
     clearTimeout(connecting);

@@ -4,10 +4,10 @@
  * world, so that the page's scripts can replace none of what it calls. Every count is bounded.
  */
 (() => {
-  const MOST_NODES = 4_000;
-  const MOST_BOXES = 300;
-  const MOST_ANIMATIONS = 200;
-  const MOST_URLS = 100;
+  const MAX_NODES = 4_000;
+  const MAX_BOXES = 300;
+  const MAX_ANIMATIONS = 200;
+  const MAX_URLS = 100;
   /** A person sees less as a dot, in pixels. */
   const SMALLEST = 4;
   const SKIPPED = new Set(['SCRIPT', 'STYLE', 'NOSCRIPT', 'TEMPLATE', 'TITLE', 'OPTION', 'HEAD', 'DATALIST']);
@@ -145,7 +145,7 @@
       return;
     }
     lengths.inView += length;
-    if (boxes.length >= MOST_BOXES) return;
+    if (boxes.length >= MAX_BOXES) return;
     const top = deepest((seen.left + seen.right) / 2, (seen.top + seen.bottom) / 2);
     const { color } = getComputedStyle(element);
     boxes.push({
@@ -163,7 +163,7 @@
   const range = document.createRange();
   const visit = (root) => {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
-    for (let node = walker.nextNode(); node !== null && nodes < MOST_NODES; node = walker.nextNode()) {
+    for (let node = walker.nextNode(); node !== null && nodes < MAX_NODES; node = walker.nextNode()) {
       nodes += 1;
       if (node.nodeType === Node.ELEMENT_NODE) {
         if (node.shadowRoot !== null) visit(node.shadowRoot);
@@ -224,7 +224,7 @@
   };
   const moving = new Set();
   let isChanging = false;
-  for (const animation of document.getAnimations().slice(0, MOST_ANIMATIONS)) {
+  for (const animation of document.getAnimations().slice(0, MAX_ANIMATIONS)) {
     const target = animation.effect?.target;
     if (animation.playState !== 'running' || target == null) continue;
     if (animation.effect.getComputedTiming().endTime === Infinity) moving.add(target);
@@ -257,7 +257,7 @@
   }
 
   /* Failed resources that a person misses. */
-  const urls = (found) => [...new Set(found)].filter((url) => url !== '').slice(0, MOST_URLS);
+  const urls = (found) => [...new Set(found)].filter((url) => url !== '').slice(0, MAX_URLS);
   const isSeen = (element) => {
     const rect = element.getBoundingClientRect();
     return (
@@ -278,7 +278,7 @@
   );
   const needed = new Set();
   if (failedFonts.size > 0) {
-    for (const element of [...document.querySelectorAll('body, body *')].slice(0, MOST_NODES)) {
+    for (const element of [...document.querySelectorAll('body, body *')].slice(0, MAX_NODES)) {
       if (
         ![...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim() !== '')
       )

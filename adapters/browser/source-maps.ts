@@ -9,8 +9,8 @@ export interface ScriptPlace {
   readonly column: number;
 }
 
-const MOST_SCRIPTS = 12;
-const LARGEST_MAP = 8 * 1_048_576;
+const MAX_SCRIPTS = 12;
+const MAX_MAP_BYTES = 8 * 1_048_576;
 
 /**
  * Finds the original file, line and column of positions in the page's scripts, with their source
@@ -23,7 +23,7 @@ export class SourceMaps {
   readonly #requests: ReadonlyMap<string, string>;
   readonly #maps = new Map<string, Promise<Map | undefined>>();
   /** Characters of maps that this page may still have read: one of 8 MiB takes a second or two. */
-  #left = LARGEST_MAP;
+  #left = MAX_MAP_BYTES;
 
   constructor(frame: PageFrame, origin: string, requests: ReadonlyMap<string, string>) {
     this.#frame = frame;
@@ -53,7 +53,7 @@ export class SourceMaps {
   #mapOf(url: string): Promise<Map | undefined> {
     let found = this.#maps.get(url);
     if (found === undefined) {
-      if (this.#maps.size >= MOST_SCRIPTS) return Promise.resolve(undefined);
+      if (this.#maps.size >= MAX_SCRIPTS) return Promise.resolve(undefined);
       found = this.#read(url).catch(() => undefined);
       this.#maps.set(url, found);
     }
@@ -65,7 +65,7 @@ export class SourceMaps {
     if (requestId === undefined) return undefined;
     const { body, base64Encoded } = await this.#frame.cdp.send('Network.getResponseBody', { requestId });
     const script = base64Encoded ? Buffer.from(body, 'base64').toString() : body;
-    const named = mapNamedIn(script.slice(-LARGEST_MAP));
+    const named = mapNamedIn(script.slice(-MAX_MAP_BYTES));
     if (named === undefined) return undefined;
     const inline = /^data:application\/json[^,]*?(;base64)?,(.*)$/s.exec(named);
     const mapUrl = inline === null ? new URL(named, url).href : url;
@@ -95,7 +95,7 @@ export class SourceMaps {
       const { data, base64Encoded, eof } = await cdp.send('IO.read', { handle, size: 1_048_576 });
       text += base64Encoded === true ? Buffer.from(data, 'base64').toString() : data;
       if (eof) break;
-      if (text.length > LARGEST_MAP) return undefined;
+      if (text.length > MAX_MAP_BYTES) return undefined;
     }
     await cdp.send('IO.close', { handle });
     return text;

@@ -36,23 +36,23 @@ const RETRY_MS = 1_500;
 const WATCH_MS = 1_000;
 /** After it has done so, until it stays; a page that reloads each second is a fault. */
 const STAY_MS = 2_500;
-const MOST_WATCH_MS = 8_000;
+const MAX_WATCH_MS = 8_000;
 /** In that time, of a page that does not stay. */
 const MANY_NAVIGATIONS = 3;
 /** Longest refresh that is waited for, in seconds. */
 const SHORT_REFRESH = 2;
 /** Usual time of one measurement. A busy machine gets the time that is lost. */
 const USUAL_MS = 150;
-const MOST_LOST_MS = 5_000;
+const MAX_LOST_MS = 5_000;
 /** Wait for a dev server's error overlay, which arrives after the failed script. */
 const OVERLAY_MS = 1_500;
 const QUIET_MS = 100;
 const NETWORK_IDLE_MS = 500;
 const POLL_MS = 50;
-const MOST_DIALOGS = 10;
-const LONGEST_OUTLINE = 24_000;
+const MAX_DIALOGS = 10;
+const MAX_OUTLINE_CHARS = 24_000;
 /** The accessibility of a larger page is not examined. */
-const MOST_EXAMINED = 5_000;
+const MAX_EXAMINED = 5_000;
 
 const WORTH_A_MAP: ReadonlySet<string> = new Set(['error', 'warning']);
 
@@ -157,14 +157,14 @@ class PageVisitRun {
     const count = (what: string): number => (this.#blocked[what] = (this.#blocked[what] ?? 0) + 1);
     page.on('dialog', (dialog) => {
       if (dialog.type() === 'beforeunload') return void dialog.accept().catch(() => undefined);
-      if (count('dialog') > MOST_DIALOGS) return this.#interrupt('dialogs');
+      if (count('dialog') > MAX_DIALOGS) return this.#interrupt('dialogs');
       return void dialog.dismiss().catch(() => undefined);
     });
     page.on('download', () => void count('download'));
     page.on('crash', () => this.#interrupt('crash'));
     context.on('page', (other) => {
       if (other === page) return;
-      if (count('popup') > MOST_DIALOGS) this.#interrupt('dialogs');
+      if (count('popup') > MAX_DIALOGS) this.#interrupt('dialogs');
       void other.close().catch(() => undefined);
     });
   }
@@ -252,11 +252,11 @@ class PageVisitRun {
       }
       const seen = await this.#see(facts);
       // A busy machine has slept through this.
-      until += Math.min(MOST_LOST_MS, Math.max(0, performance.now() - asked - USUAL_MS));
+      until += Math.min(MAX_LOST_MS, Math.max(0, performance.now() - asked - USUAL_MS));
       const now = performance.now();
       const { navigations, stayedMs } = this.#recorder;
       if (navigations > 0 && stayedMs < STAY_MS) {
-        if (now < began + MOST_WATCH_MS) {
+        if (now < began + MAX_WATCH_MS) {
           await pause(waitMs);
           continue;
         }
@@ -510,11 +510,13 @@ class PageVisitRun {
       .locator('body')
       .ariaSnapshot({ timeout })
       .catch(() => null);
-    return text === null ? null : this.#short(text.slice(0, LONGEST_OUTLINE * 2)).slice(0, LONGEST_OUTLINE);
+    return text === null
+      ? null
+      : this.#short(text.slice(0, MAX_OUTLINE_CHARS * 2)).slice(0, MAX_OUTLINE_CHARS);
   }
 
   async #accessibility({ facts }: Measured, withinMs: number): Promise<PageObservation['accessibility']> {
-    if (facts.elements > MOST_EXAMINED) return null;
+    if (facts.elements > MAX_EXAMINED) return null;
     const found = await within(findBarriers(this.#prepared), withinMs).catch(() => null);
     return (
       found?.map((each) => ({ ...each, elements: each.elements.map((text) => this.#short(text)) })) ?? null

@@ -10,9 +10,9 @@ export const VISITS_PATH = '/v1/visits';
 export const AUDIENCE = 'porthole-browsers';
 
 /** A visit may hold a picture of 1 MiB, in base64. In bytes. */
-export const LARGEST_VISIT = 2 * 1_048_576;
+export const MAX_VISIT_BYTES = 2 * 1_048_576;
 /** An observation holds at most four pictures. In bytes. */
-export const LARGEST_OBSERVATION = 8 * 1_048_576;
+export const MAX_OBSERVATION_BYTES = 8 * 1_048_576;
 
 /** The `Content-Digest` of a body (RFC 9530). */
 export function contentDigest(body: Buffer): string {

@@ -6,8 +6,8 @@ import { readAtMost } from '#core/shared/reads.ts';
 import { readPublicKey, verifyGuestToken } from '#guest/protocol/guest-pod.ts';
 import {
   contentDigest,
-  LARGEST_OBSERVATION,
-  LARGEST_VISIT,
+  MAX_OBSERVATION_BYTES,
+  MAX_VISIT_BYTES,
   visitClaims,
   VisitRequestSchema,
   VISITS_PATH,
@@ -23,10 +23,10 @@ export interface VisitServerOptions {
   readonly now?: () => Date;
 }
 
-const MOST_CONNECTIONS = 256;
+const MAX_CONNECTIONS = 256;
 /** A request has arrived in full within this time, in milliseconds. */
 const REQUEST_MS = 10_000;
-const LARGEST_HEADERS = 8_192;
+const MAX_HEADER_BYTES = 8_192;
 const BUSY_SECONDS = 5;
 
 /** Refuses a request with this status. */
@@ -47,7 +47,7 @@ export function createVisitServer(options: VisitServerOptions): Server {
   const { pages, publicKeys, failed, now = () => new Date() } = options;
   const keys = publicKeys.split(',').map(readPublicKey);
   const server = createServer(
-    { maxHeaderSize: LARGEST_HEADERS, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS },
+    { maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS },
     (request, response) => {
       answer(request, response).catch((error: unknown) => {
         const { status, message } = refusalOf(error);
@@ -56,7 +56,7 @@ export function createVisitServer(options: VisitServerOptions): Server {
       });
     },
   );
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   return server;
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -71,7 +71,7 @@ export function createVisitServer(options: VisitServerOptions): Server {
     response.once('close', () => gone.abort());
     try {
       const seen = JSON.stringify(await pages.observe(visit, owner, gone.signal));
-      if (Buffer.byteLength(seen) > LARGEST_OBSERVATION) throw new Refusal(502, 'The answer is too large');
+      if (Buffer.byteLength(seen) > MAX_OBSERVATION_BYTES) throw new Refusal(502, 'The answer is too large');
       reply(response, 200, seen);
     } catch (error) {
       if (!gone.signal.aborted) throw error;
@@ -92,9 +92,9 @@ function authorizedDigest(request: IncomingMessage, keys: readonly KeyObject[], 
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {
-  const tooLarge = () => new Refusal(413, `The request is larger than ${LARGEST_VISIT} bytes`);
-  if (Number(request.headers['content-length'] ?? 0) > LARGEST_VISIT) throw tooLarge();
-  const body = await readAtMost(request, LARGEST_VISIT);
+  const tooLarge = () => new Refusal(413, `The request is larger than ${MAX_VISIT_BYTES} bytes`);
+  if (Number(request.headers['content-length'] ?? 0) > MAX_VISIT_BYTES) throw tooLarge();
+  const body = await readAtMost(request, MAX_VISIT_BYTES);
   if (body === undefined) throw tooLarge();
   return body;
 }

@@ -88,7 +88,7 @@ export class AttachedReader {
 }
 
 /** Bytes of a relay's stderr that are kept. */
-const MOST_SAID = 2_048;
+const MAX_SAID_BYTES = 2_048;
 
 /**
  * Stdin and stdout of a program in a container, as one byte stream. Keeps stderr for messages.
@@ -141,7 +141,7 @@ export class RelayDuplex extends Duplex {
 
   #take(stream: 'stdout' | 'stderr', bytes: Buffer): void {
     if (stream === 'stderr') {
-      if (this.#said.length < MOST_SAID) this.#said += bytes.toString('utf8', 0, MOST_SAID);
+      if (this.#said.length < MAX_SAID_BYTES) this.#said += bytes.toString('utf8', 0, MAX_SAID_BYTES);
     } else if (bytes.length > 0 && !this.push(bytes)) this.#socket.pause();
   }
 }

@@ -23,7 +23,7 @@ export class EngineError extends Error {
 }
 
 /** Characters of an engine's message that are passed on. */
-const LONGEST = 500;
+const MAX_MESSAGE_CHARS = 500;
 
 /** The error type of dockerode. */
 interface Thrown {
@@ -43,9 +43,11 @@ function engineError(what: string, where: string, error: unknown): EngineError {
       typeof json?.message === 'string'
         ? json.message
         : String(message).replace(/^\(HTTP code \d+\) [^-]*- /, '');
-    return new EngineError(`${what}: ${said.trim().slice(0, LONGEST)}`, statusCode, { cause: error });
+    return new EngineError(`${what}: ${said.trim().slice(0, MAX_MESSAGE_CHARS)}`, statusCode, {
+      cause: error,
+    });
   }
-  const why = typeof code === 'string' ? code : String(message).slice(0, LONGEST);
+  const why = typeof code === 'string' ? code : String(message).slice(0, MAX_MESSAGE_CHARS);
   return new EngineError(`${what}: no answer from the container engine at ${where} (${why})`, undefined, {
     cause: error,
   });

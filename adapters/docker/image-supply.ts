@@ -7,7 +7,7 @@ import { PortholeError } from '#core/errors.ts';
 const PULL_MS = 900_000;
 
 /** Longest line of a pull's progress; longer lines are cut. */
-const LONGEST_LINE = 64 * 1024;
+const MAX_LINE_CHARS = 64 * 1024;
 
 /**
  * An image's registry, name, tag and digest. It becomes part of a request path: no part of it is
@@ -79,7 +79,7 @@ async function whole(progress: Readable): Promise<void> {
   let line = '';
   for await (const piece of progress.setEncoding('utf8')) {
     const lines = (line + String(piece)).split('\n');
-    line = (lines.pop() ?? '').slice(-LONGEST_LINE);
+    line = (lines.pop() ?? '').slice(-MAX_LINE_CHARS);
     for (const one of lines) check(one);
   }
   check(line);

@@ -1,5 +1,5 @@
 /** Enough for a ClientHello with post-quantum keys and many extensions. */
-const MOST_BYTES = 32 * 1024;
+const MAX_HELLO_BYTES = 32 * 1024;
 
 const HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
@@ -35,10 +35,10 @@ export function readFirstFlight(bytes: Buffer): FirstFlight {
     if (have < 4) continue;
     if (joined[0] !== CLIENT_HELLO) return { kind: 'broken' };
     const size = joined.readUIntBE(1, 3);
-    if (size > MOST_BYTES) return { kind: 'broken' };
+    if (size > MAX_HELLO_BYTES) return { kind: 'broken' };
     if (have >= size + 4) return readHello(joined.subarray(4, size + 4));
   }
-  return bytes.length > MOST_BYTES ? { kind: 'broken' } : { kind: 'incomplete' };
+  return bytes.length > MAX_HELLO_BYTES ? { kind: 'broken' } : { kind: 'incomplete' };
 }
 
 function readHello(hello: Buffer): FirstFlight {

@@ -17,7 +17,7 @@ const CONNECT_MS = 10_000;
 const PROXY_WAITS_MS = 1_000;
 
 /** Most addresses of one name that are tried. */
-const MOST_ADDRESSES = 6;
+const MAX_ADDRESSES = 6;
 
 /** A destination that is allowed but cannot be connected to. */
 export class DialError extends Error {
@@ -60,7 +60,7 @@ export async function dialDestination(
   const addresses = await addressesOf(host, resolve, proxy !== undefined);
   signal.throwIfAborted();
   const refusals = addresses.map((address) => addressRefusal(address, permitted, mayBePrivate));
-  const usable = addresses.filter((_, index) => refusals[index] === undefined).slice(0, MOST_ADDRESSES);
+  const usable = addresses.filter((_, index) => refusals[index] === undefined).slice(0, MAX_ADDRESSES);
   const refusal = refusals.find((each) => each !== undefined);
   if (usable.length === 0 && refusal !== undefined) {
     throw new DialError(`${hostText(host)} is a ${refusal}`, { refusal });

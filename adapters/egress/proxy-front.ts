@@ -1,7 +1,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { MOST_BROKER_LINE, readPreamble } from '#guest/protocol/network.ts';
+import { MAX_BROKER_LINE_BYTES, readPreamble } from '#guest/protocol/network.ts';
 
 /** A program that wants a byte stream to a destination. */
 export interface TunnelRequest {
@@ -27,7 +27,7 @@ export interface ProxyFrontHandlers {
 const HEAD_MS = 10_000;
 
 /** A SOCKS request is at most 4 + 1 + 255 + 2 bytes. */
-const MOST_SOCKS = 600;
+const MAX_SOCKS_BYTES = 600;
 
 const SOCKS_VERSION = 5;
 
@@ -115,7 +115,7 @@ async function firstBytes(
  */
 export async function readBrokerToken(socket: Socket): Promise<string | undefined> {
   let bytes = Buffer.alloc(0);
-  while (bytes.length <= MOST_BROKER_LINE) {
+  while (bytes.length <= MAX_BROKER_LINE_BYTES) {
     const end = bytes.indexOf(10);
     if (end >= 0) {
       if (end + 1 < bytes.length) socket.unshift(bytes.subarray(end + 1));
@@ -137,7 +137,7 @@ export async function serveSocks(
   let bytes = Buffer.alloc(0);
   const need = async (length: number): Promise<boolean> => {
     while (bytes.length < length) {
-      const more = length > MOST_SOCKS ? undefined : await readSome(socket);
+      const more = length > MAX_SOCKS_BYTES ? undefined : await readSome(socket);
       if (more === undefined) return false;
       bytes = Buffer.concat([bytes, more]);
     }

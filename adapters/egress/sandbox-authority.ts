@@ -10,7 +10,7 @@ const AUTHORITY_DAYS = 3_650;
 const HOST_DAYS = 30;
 
 /** Certificates of hosts that are kept. */
-const MOST_KEPT = 500;
+const MAX_KEPT = 500;
 
 /** Loaded with the first secret: it takes the time of many connections. */
 async function x509() {
@@ -69,7 +69,7 @@ export class HostCertificates {
         : { until: Date.now() + (HOST_DAYS / 2) * DAY_MS, context: issue(authority, host) };
     this.#kept.set(key, kept);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
     kept.context.catch(() => this.#kept.delete(key));
     return kept.context;
   }

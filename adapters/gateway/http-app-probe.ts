@@ -15,7 +15,7 @@ const GET_MS = 5_000;
 /** Timeout of an upgrade, in milliseconds. A server without WebSockets may never answer. */
 const UPGRADE_MS = 2_000;
 /** In bytes. */
-const MOST_BODY = 64 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
 
 /**
  * The record type of a TLS alert (RFC 8446 section 5.1), which is how some TLS servers answer plain
@@ -141,7 +141,7 @@ function converse(
     signal?.removeEventListener('abort', abort);
     parser.reset();
     stream.destroy();
-    const body = Buffer.concat(parts).toString('latin1', 0, MOST_BODY);
+    const body = Buffer.concat(parts).toString('latin1', 0, MAX_BODY_BYTES);
     resolve({ first, head, body, fault, isLate });
   };
   const abort = (): void => {
@@ -157,7 +157,7 @@ function converse(
   const take = (part: Buffer): void => {
     parts.push(part);
     length += part.length;
-    if (length >= MOST_BODY) leave();
+    if (length >= MAX_BODY_BYTES) leave();
   };
   parser.expect(
     'GET',

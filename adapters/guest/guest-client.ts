@@ -25,7 +25,7 @@ import { startGuestCommand } from './guest-exec.ts';
 import { readInTurns } from './read-in-turns.ts';
 
 /** Interim responses (1xx, RFC 9110 section 15.2) of one request: the guest sends at most one. */
-const MOST_INTERIM = 4;
+const MAX_INTERIM = 4;
 
 /**
  * Client for the guest of one sandbox. The guest is untrusted: its responses are bounded and
@@ -117,7 +117,7 @@ export class GuestClient {
         let interim = 0;
         outgoing.on('information', () => {
           interim += 1;
-          if (interim > MOST_INTERIM) outgoing.destroy(new Error('too many interim responses'));
+          if (interim > MAX_INTERIM) outgoing.destroy(new Error('too many interim responses'));
         });
         if (isStream) {
           const source = body as Readable;

@@ -7,7 +7,7 @@ const PRLIMIT = '/usr/bin/prlimit';
  * Processes and threads of a sandbox where the machine has enough: about 350 Node programs at a
  * time.
  */
-const MOST = 4096;
+const MAX_PROCESSES = 4096;
 
 /** Part of a sandbox's open files that one of its processes may take. */
 const FILES_DIVISOR = 4;
@@ -28,7 +28,7 @@ export function sandboxCaps(own: string, share: MachineLimits): SandboxCaps {
     Number(new RegExp(`^${name} +\\S+ +(\\d+)`, 'm').exec(own)?.[1] ?? Infinity);
   const openFiles = Math.floor(share.openFiles / FILES_DIVISOR);
   return {
-    processes: Math.min(MOST, share.processes, hard('Max processes')),
+    processes: Math.min(MAX_PROCESSES, share.processes, hard('Max processes')),
     openFiles: openFiles < hard('Max open files') ? openFiles : undefined,
   };
 }

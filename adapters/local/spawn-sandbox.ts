@@ -29,7 +29,7 @@ const GATE = `${KILLED_FIRST}; read -r word && [ "$word" = go ] || exit 1; exec 
 const TO_DESCRIPTOR_4 = '4<&0 </dev/null';
 const NOWHERE = '</dev/null';
 
-const MOST_ERROR_TEXT = 2048;
+const MAX_ERROR_CHARS = 2048;
 
 interface Spawned {
   readonly process: ProcessIdentity;
@@ -71,7 +71,7 @@ export async function spawnSandbox(
   fifth?.end(filter, () => fifth.destroy());
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => {
-    if (said.length < MOST_ERROR_TEXT) said += chunk.toString().slice(0, MOST_ERROR_TEXT - said.length);
+    if (said.length < MAX_ERROR_CHARS) said += chunk.toString().slice(0, MAX_ERROR_CHARS - said.length);
   });
   child.stderr?.on('error', () => {});
   child.stdin?.on('error', () => {});

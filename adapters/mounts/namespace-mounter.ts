@@ -116,7 +116,7 @@ function overlap(one: string, other: string): boolean {
   return `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
 }
 
-const MOST_ERROR_TEXT = 8192;
+const MAX_ERROR_CHARS = 8192;
 
 /** @throws PortholeError `mount_error`; nothing is left behind in that case */
 async function start(
@@ -154,7 +154,7 @@ async function endOf(
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => {
     // The cause comes last.
-    said = (said + chunk.toString()).slice(-MOST_ERROR_TEXT);
+    said = (said + chunk.toString()).slice(-MAX_ERROR_CHARS);
   });
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on('error', () => {});
   const [code] = (await once(child, 'close')) as [number | null];

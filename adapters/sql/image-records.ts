@@ -3,7 +3,7 @@ import { all, deleted, first, instantText } from './sql-dialect.ts';
 import type { Row } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
-const MOST = 1_000;
+const MAX_IMAGES = 1_000;
 
 export function imageRecords({ once, repeatable, transact }: SqlSession): ImageRecords {
   return {
@@ -30,7 +30,7 @@ export function imageRecords({ once, repeatable, transact }: SqlSession): ImageR
       repeatable((db) => first(db.selectFrom('images').selectAll().where('name', '=', name), toImage)),
 
     list: () =>
-      repeatable((db) => all(db.selectFrom('images').selectAll().orderBy('name').limit(MOST), toImage)),
+      repeatable((db) => all(db.selectFrom('images').selectAll().orderBy('name').limit(MAX_IMAGES), toImage)),
 
     // Not idempotent: a repeat would report that it does not exist.
     delete: (name) =>

@@ -27,7 +27,7 @@ export const randomIds: Ids = {
 };
 
 /** The longest that a timer of Node can be set to, in milliseconds. */
-const LONGEST_TIMER_MS = 2_147_483_647;
+const MAX_TIMER_MS = 2_147_483_647;
 
 export const systemClock: WakingClock = {
   now: () => new Date(),
@@ -38,7 +38,7 @@ export const systemClock: WakingClock = {
       if (left <= 0 || signal?.aborted === true) return;
       // Timers fire up to a millisecond early and stop while the machine sleeps: check the clock
       // again.
-      await pause(Math.min(left, LONGEST_TIMER_MS), undefined, { signal }).catch(() => undefined);
+      await pause(Math.min(left, MAX_TIMER_MS), undefined, { signal }).catch(() => undefined);
     }
   },
 };

@@ -17,8 +17,8 @@ export const CASE = 'porthole-schema-case';
 /** Message that the thread sends before it validates. */
 export const READY = 'ready';
 
-const MOST_REASONS = 10;
-const MOST_LENGTH = 300;
+const MAX_REASONS = 10;
+const MAX_REASON_CHARS = 300;
 
 const given = (workerData as { readonly [CASE]?: SchemaCase } | null)?.[CASE];
 if (!isMainThread && given !== undefined) {
@@ -37,7 +37,7 @@ if (!isMainThread && given !== undefined) {
       } catch (error) {
         return { kind: 'malformed', name, reason: short((error as Error).message) };
       }
-      const reasons = found.slice(0, MOST_REASONS);
+      const reasons = found.slice(0, MAX_REASONS);
       return {
         kind: 'unfit',
         reasons: reasons.map(({ instancePath, message }) =>
@@ -52,5 +52,5 @@ if (!isMainThread && given !== undefined) {
 }
 
 function short(text: string): string {
-  return text.length > MOST_LENGTH ? `${text.slice(0, MOST_LENGTH)}…` : text;
+  return text.length > MAX_REASON_CHARS ? `${text.slice(0, MAX_REASON_CHARS)}…` : text;
 }

@@ -4,7 +4,7 @@ import { FairQueue } from '#core/shared/concurrency.ts';
 import type { SchemaCase } from './schema-worker.ts';
 
 /** Concurrent threads: hostile schemas must not take every core. */
-const MOST_THREADS = 2;
+const MAX_THREADS = 2;
 /** Timeout of a validation, in milliseconds: a thousand times what an ordinary schema needs. */
 const VALIDATED_WITHIN_MS = 1_000;
 /** Timeout for a thread to start on a busy machine, in milliseconds. */
@@ -13,7 +13,7 @@ const MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16, stack
 
 /** One thread per case, terminated with it. Free threads are assigned fairly among owners. */
 export function workerSchemaValidator(): SchemaValidator {
-  const queue = new FairQueue({ perOwner: MOST_THREADS, total: MOST_THREADS, waiting: Infinity });
+  const queue = new FairQueue({ perOwner: MAX_THREADS, total: MAX_THREADS, waiting: Infinity });
   return {
     async validate(queueKey, schemas, value) {
       if (Object.keys(schemas).length === 0) return { kind: 'fits' };

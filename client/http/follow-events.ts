@@ -21,7 +21,7 @@ export interface FollowOptions {
 /** Reconnect delay in milliseconds, if the stream sends none. */
 const RETRY_MS = 1_000;
 /** Consecutive failures before it gives up. */
-const MOST_FAILURES = 8;
+const MAX_FAILURES = 8;
 
 /**
  * Follows an event stream of the API while it is read. Reconnects after a loss, without gaps or
@@ -63,7 +63,7 @@ export async function* followStream(
     } catch (error) {
       signal?.throwIfAborted();
       failures += 1;
-      if (!(error instanceof PortholeError) || !error.retryable || failures >= MOST_FAILURES) throw error;
+      if (!(error instanceof PortholeError) || !error.retryable || failures >= MAX_FAILURES) throw error;
     }
     await wait(parser.retryMs ?? RETRY_MS, signal);
   }

@@ -1,9 +1,9 @@
 /** Retries after the first call. */
-const MOST_RETRIES = 3;
+const MAX_RETRIES = 3;
 /** The first delay, in milliseconds; each further one is twice as long. */
 const FIRST_MS = 200;
 /** Longest `Retry-After` that is honored, in milliseconds. */
-const MOST_MS = 30_000;
+const MAX_RETRY_AFTER_MS = 30_000;
 
 /**
  * Statuses of transient errors. A 429 is transient only with `Retry-After`: waiting does not raise
@@ -25,8 +25,8 @@ export function retryDelay(
   retries: number,
   chance: number,
 ): number | undefined {
-  if (!retryable || retries >= MOST_RETRIES) return undefined;
-  if (retryAfterMs !== undefined) return retryAfterMs <= MOST_MS ? retryAfterMs : undefined;
+  if (!retryable || retries >= MAX_RETRIES) return undefined;
+  if (retryAfterMs !== undefined) return retryAfterMs <= MAX_RETRY_AFTER_MS ? retryAfterMs : undefined;
   if (!TRANSIENT.has(status)) return undefined;
   return FIRST_MS * 2 ** retries * (0.5 + chance / 2);
 }

@@ -3,7 +3,7 @@ import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { Readable } from 'node:stream';
 
-const MOST_REDIRECTS = 10;
+const MAX_REDIRECTS = 10;
 /** Responses without a body. RFC 9110 §6.4.1 */
 const EMPTY: ReadonlySet<number | undefined> = new Set([204, 205, 304]);
 
@@ -22,7 +22,7 @@ export const fetchPreview: typeof globalThis.fetch = async (input, init) => {
     // A sent body cannot be resent.
     const mayFollow = request.method === 'GET' || request.method === 'HEAD' || response.status === 303;
     if (!isRedirect || !mayFollow || request.redirect !== 'follow') return response;
-    if (redirects === MOST_REDIRECTS) throw new TypeError(`fetch failed: more than ${redirects} redirects.`);
+    if (redirects === MAX_REDIRECTS) throw new TypeError(`fetch failed: more than ${redirects} redirects.`);
     await response.body?.cancel();
     const method = request.method === 'HEAD' ? 'HEAD' : 'GET';
     request = new Request(new URL(location, url), {

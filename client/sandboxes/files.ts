@@ -7,9 +7,9 @@ import { decodeText } from '../streams/decode-text.ts';
 import { readEvents } from '../streams/read-events.ts';
 
 /** Bytes of the body of a `PUT`: the API's limit. Larger files are sent as a form. */
-const MOST_PUT = 33_554_432;
+const MAX_PUT_BYTES = 33_554_432;
 /** Bytes of a stream that are held, so that a small file can be sent again. */
-const MOST_HELD = 1_048_576;
+const MAX_HELD_BYTES = 1_048_576;
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -135,7 +135,7 @@ export class Files {
   /** Atomic; creates missing folders. */
   async write(path: string, content: FileContent, { signal }: CallOptions = {}): Promise<void> {
     const address = this.#of(path);
-    const small = content instanceof ReadableStream ? await wholeIfSmall(content, MOST_HELD) : content;
+    const small = content instanceof ReadableStream ? await wholeIfSmall(content, MAX_HELD_BYTES) : content;
     const large = small instanceof ReadableStream ? small : largeBlob(small);
     if (large === undefined) {
       await this.#http.done(`PUT ${address}`, { content: small, timeoutMs: 0, signal });
@@ -274,9 +274,9 @@ export class Files {
 function largeBlob(content: string | Uint8Array | Blob): Blob | undefined {
   // A unit of a string has at most three bytes in UTF-8.
   const size = typeof content === 'string' ? 3 * content.length : sizeOf(content);
-  if (size <= MOST_PUT) return undefined;
+  if (size <= MAX_PUT_BYTES) return undefined;
   const blob = content instanceof Blob ? content : new Blob([content]);
-  return blob.size > MOST_PUT ? blob : undefined;
+  return blob.size > MAX_PUT_BYTES ? blob : undefined;
 }
 
 function sizeOf(content: Uint8Array | Blob): number {

@@ -22,14 +22,14 @@ export interface TerminalExit {
 }
 
 /** Maximum output bytes buffered for the reader. */
-const MOST_WAITING = 33_554_432;
+const MAX_WAITING_BYTES = 33_554_432;
 /** Maximum input bytes buffered while disconnected. */
-const MOST_TYPED = 65_536;
+const MAX_TYPED_BYTES = 65_536;
 /**
  * Maximum consecutive reconnects, and the first delay in milliseconds; each further one is twice as
  * long.
  */
-const MOST_RETURNS = 6;
+const MAX_RECONNECTS = 6;
 const FIRST_PAUSE_MS = 250;
 /** Timeout of a connection attempt, in milliseconds. */
 const OPEN_MS = 60_000;
@@ -61,7 +61,7 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
   readonly ready: Promise<void>;
   readonly #open: () => Socket;
   readonly #mayReturn: boolean;
-  readonly #shown = new Mailbox(MOST_WAITING);
+  readonly #shown = new Mailbox(MAX_WAITING_BYTES);
   readonly #settle: Settle;
   #socket: Socket | undefined;
   #isReady = false;
@@ -101,7 +101,7 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
     const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : new Uint8Array(input);
     if (this.#isReady) return this.#socket?.send(bytes);
     const length = this.#typed.reduce((sum, each) => sum + each.length, bytes.length);
-    if (length <= MOST_TYPED) this.#typed.push(bytes);
+    if (length <= MAX_TYPED_BYTES) this.#typed.push(bytes);
     return undefined;
   }
 
@@ -149,11 +149,14 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
   #show(bytes: Uint8Array): void {
     if (this.#shown.put(bytes) || this.#isOver) return;
     this.#fail(
-      new PortholeError(`The terminal showed ${MOST_WAITING} unread bytes: read the output as it arrives.`, {
-        status: 0,
-        code: 'too_slow',
-        retryable: false,
-      }),
+      new PortholeError(
+        `The terminal showed ${MAX_WAITING_BYTES} unread bytes: read the output as it arrives.`,
+        {
+          status: 0,
+          code: 'too_slow',
+          retryable: false,
+        },
+      ),
     );
   }
 
@@ -177,7 +180,7 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
     this.#isReady = false;
     const why = this.#said ?? (reason === '' ? `the connection was lost (${code})` : reason);
     this.#said = undefined;
-    if (!this.#mayReturn || !MAY_RETURN.has(code) || this.#returns >= MOST_RETURNS) {
+    if (!this.#mayReturn || !MAY_RETURN.has(code) || this.#returns >= MAX_RECONNECTS) {
       return this.#fail(
         new PortholeError(`The terminal is gone: ${why}. Open it again.`, { status: 0, code: 'unreachable' }),
       );

@@ -35,7 +35,7 @@ const MAX_READ = 1_048_576;
 /** Maximum bytes of each stream of a command for a model. */
 const MAX_OUTPUT = 65_536;
 const COMMAND_SECONDS = 120;
-const MOST_SECONDS = 3_600;
+const MAX_SECONDS = 3_600;
 
 function inputOf(
   properties: SandboxTool['inputSchema']['properties'],
@@ -95,7 +95,7 @@ export function sandboxTools(
             description: 'A line for bash, or the words of a command that no shell reads.',
           },
           cwd: { type: 'string', description: 'Within /workspace, the default.' },
-          timeout_seconds: { type: 'number', exclusiveMinimum: 0, maximum: MOST_SECONDS },
+          timeout_seconds: { type: 'number', exclusiveMinimum: 0, maximum: MAX_SECONDS },
         },
         ['command'],
       ),
@@ -178,8 +178,8 @@ function commandOf(input: unknown): readonly string[] {
 
 function secondsOf(input: unknown): number {
   const seconds = fieldOf(input, 'timeout_seconds') ?? COMMAND_SECONDS;
-  if (typeof seconds === 'number' && seconds > 0 && seconds <= MOST_SECONDS) return seconds;
-  throw new InputError(`timeout_seconds must be a number above 0 and at most ${MOST_SECONDS}.`);
+  if (typeof seconds === 'number' && seconds > 0 && seconds <= MAX_SECONDS) return seconds;
+  throw new InputError(`timeout_seconds must be a number above 0 and at most ${MAX_SECONDS}.`);
 }
 
 function decode(bytes: Uint8Array): string | undefined {

@@ -75,11 +75,11 @@ const ANSWER_MS = 5 * MINUTE;
 /** How long a decision that its caller did not receive is kept for the caller's retry. */
 const KEPT_MS = 5 * MINUTE;
 /**
- * Rate limit: a run may begin at most `MOST` requests in this window, so that a looping agent
- * cannot flood its owner.
+ * Rate limit: a run may begin at most `MAX_REQUESTS` requests in this window, so that a looping
+ * agent cannot flood its owner.
  */
 const BOUND_MS = 5 * MINUTE;
-const MOST = 256;
+const MAX_REQUESTS = 256;
 /**
  * Lease of a waiter, in milliseconds. A waiter that does not renew it counts as gone, e.g. because
  * its function was killed.
@@ -107,7 +107,7 @@ export function requestBounds(now: Date): {
   readonly since: Date;
   readonly most: number;
 } {
-  return { keptSince: later(now, -KEPT_MS), since: later(now, -BOUND_MS), most: MOST };
+  return { keptSince: later(now, -KEPT_MS), since: later(now, -BOUND_MS), most: MAX_REQUESTS };
 }
 
 function later(now: Date, milliseconds: number): Date {

@@ -30,7 +30,7 @@ export interface PendingApprovals {
 }
 
 /** More than a person can decide at once. */
-export const MOST_WAITING = 100;
+export const MAX_WAITING = 100;
 /** An event of any run triggers a poll. Minimum time between polls, in milliseconds. */
 const POLL_MS = 200;
 /** Maximum time between polls, in milliseconds, in case a notification is lost. */
@@ -109,7 +109,7 @@ function startPoll(
     const unwatch = approvals.watch(wakeSignal.notify);
     try {
       while (!ended.signal.aborted) {
-        const waiting = await approvals.waiting(owner, clock.now(), MOST_WAITING);
+        const waiting = await approvals.waiting(owner, clock.now(), MAX_WAITING);
         if (latest === undefined || idsOf(waiting) !== idsOf(latest)) {
           latest = waiting;
           notifyAll();

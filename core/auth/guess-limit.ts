@@ -3,7 +3,7 @@ import type { Clock } from '../shared/clock-and-ids.ts';
 
 const WINDOW_MS = 60_000;
 /** Addresses and credentials to remember; the oldest are dropped first. */
-const MOST_KNOWN = 10_000;
+const MAX_KNOWN = 10_000;
 
 /**
  * Rate limit for guessing: an address that sends too many different wrong secrets within a minute
@@ -66,7 +66,7 @@ function forgetOldest(known: {
   keys(): Iterator<string>;
   delete(key: string): boolean;
 }): void {
-  if (known.size <= MOST_KNOWN) return;
+  if (known.size <= MAX_KNOWN) return;
   const { value } = known.keys().next();
   if (value !== undefined) known.delete(value);
 }

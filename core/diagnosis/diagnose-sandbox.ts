@@ -39,7 +39,7 @@ export interface Diagnosis {
 }
 
 /** Ports to diagnose when none is named, and how many of them at a time. */
-const MOST_PORTS = 16;
+const MAX_PORTS = 16;
 const AT_A_TIME = 4;
 
 /** Connect timeout, in milliseconds: generous, for a cluster under load. */
@@ -84,7 +84,7 @@ function portsToLookInto(
 ): number[] {
   const all = listeners.map(({ port }) => port);
   const isAllowed = (port: number) => port >= min && port <= max;
-  return [...all.filter(isAllowed), ...all.filter((port) => !isAllowed(port))].slice(0, MOST_PORTS);
+  return [...all.filter(isAllowed), ...all.filter((port) => !isAllowed(port))].slice(0, MAX_PORTS);
 }
 
 /** One sentence on all ports: the advice to follow first. */

@@ -12,20 +12,20 @@ export interface Listener {
 }
 
 /** Maximum number of listed ports. */
-const MOST_PORTS = 256;
-const MOST_ADDRESSES = 8;
-const MOST_COMMAND = 200;
+const MAX_PORTS = 256;
+const MAX_ADDRESSES = 8;
+const MAX_COMMAND_CHARS = 200;
 
 /**
  * The listeners that a guest reports, by port. Code in the sandbox may answer in place of the
  * guest: only addresses and plain text pass.
  */
 export function readListeners(ports: readonly PortInfo[]): Listener[] {
-  return ports.slice(0, MOST_PORTS).flatMap(({ port, address, pid, program, command }) => {
-    const addresses = new Set(address.split(', ', MOST_ADDRESSES).filter((each) => isIP(each) !== 0));
+  return ports.slice(0, MAX_PORTS).flatMap(({ port, address, pid, program, command }) => {
+    const addresses = new Set(address.split(', ', MAX_ADDRESSES).filter((each) => isIP(each) !== 0));
     if (addresses.size === 0) return [];
     const process =
-      pid === null ? undefined : { pid, command: plainText(command ?? program ?? '', MOST_COMMAND) };
+      pid === null ? undefined : { pid, command: plainText(command ?? program ?? '', MAX_COMMAND_CHARS) };
     return [{ port, addresses: [...addresses].toSorted(), process }];
   });
 }

@@ -10,15 +10,15 @@ import type {
   ToolSource,
 } from './editor-store.ts';
 import type { ExecExit, Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import { isToolError, MOST_RESULT_BYTES, readToolResult, stored, type ToolResult } from './tool-result.ts';
+import { isToolError, MAX_RESULT_BYTES, readToolResult, stored, type ToolResult } from './tool-result.ts';
 import { readAtMost } from '../shared/reads.ts';
 import { runToEnd } from '../processes/collect-command.ts';
 import { readWorkspaceFile } from '../files/workspace-files.ts';
 
 /** Bytes to keep of each output of a run. The rest is dropped. */
-const MOST_KEPT = 1024 * 1024;
+const MAX_KEPT_BYTES = 1024 * 1024;
 /** Maximum bytes of both outputs together. Code that prints more is killed. */
-const MOST_PRINTED = 32 * 1024 * 1024;
+const MAX_PRINTED_BYTES = 32 * 1024 * 1024;
 
 export interface ExecuteToolDeps {
   readonly provider: Sandboxes;
@@ -98,7 +98,7 @@ export async function executeTool(
   let printed = 0;
   const count = (bytes: number) => {
     printed += bytes;
-    if (printed > MOST_PRINTED) end('too_much_output');
+    if (printed > MAX_PRINTED_BYTES) end('too_much_output');
   };
   const stdout = keepOutput(process.stdout, count);
   const stderr = keepOutput(process.stderr, count);
@@ -158,7 +158,7 @@ function cutOff(cut: 'timed_out' | 'too_much_output', limitMs: number): ToolRunE
     ? toolError('timed_out', `It had not returned after ${limitMs / 1_000} seconds, and was ended.`)
     : toolError(
         'too_much_output',
-        `It printed more than ${MOST_PRINTED / 1024 / 1024} MiB, and was ended: print less, or write to a file.`,
+        `It printed more than ${MAX_PRINTED_BYTES / 1024 / 1024} MiB, and was ended: print less, or write to a file.`,
       );
 }
 
@@ -173,7 +173,7 @@ async function resultOf(
   try {
     const file = `/workspace/runs/${runId}/result.json`;
     const { content } = await readWorkspaceFile({ provider }, sandboxId, file, signal);
-    written = await readAtMost(content, MOST_RESULT_BYTES);
+    written = await readAtMost(content, MAX_RESULT_BYTES);
   } catch (error) {
     if (!(error instanceof PortholeError)) throw error;
     if (error.code === 'workspace_read_not_found') return withoutResult(exit, source.language, mebibytes);
@@ -183,7 +183,7 @@ async function resultOf(
   if (written === undefined) {
     return toolError(
       'bad_result',
-      `What it gave back is longer than ${MOST_RESULT_BYTES} bytes as JSON: return less, or keep it in a file of the session.`,
+      `What it gave back is longer than ${MAX_RESULT_BYTES} bytes as JSON: return less, or keep it in a file of the session.`,
     );
   }
   return readToolResult(written.toString('utf8'));
@@ -230,7 +230,7 @@ function keepOutput(stream: Readable, printed: (bytes: number) => void): { text(
   let dropped = 0;
   stream.on('data', (chunk: Buffer) => {
     printed(chunk.length);
-    const part = chunk.subarray(0, MOST_KEPT - kept);
+    const part = chunk.subarray(0, MAX_KEPT_BYTES - kept);
     if (part.length > 0) chunks.push(part);
     kept += part.length;
     dropped += chunk.length - part.length;

@@ -16,7 +16,7 @@ import {
 } from './tool-snapshots.ts';
 
 /** Maximum running sandboxes of one person's snapshots. An action on a stopped one resumes it. */
-const MOST_RUNNING = 8;
+const MAX_RUNNING = 8;
 
 /**
  * The editor's sandboxes have no quota. This stops all but the newest, unless a run is under way in
@@ -29,7 +29,7 @@ async function stopSurplus(deps: SnapshotSandboxDeps, owner: Owner): Promise<voi
     { state: 'running', tags: tagsOf(owner) },
     { limit: 100 },
   );
-  const surplus = items.slice(MOST_RUNNING);
+  const surplus = items.slice(MAX_RUNNING);
   if (surplus.length === 0) return;
   const underWay = await records.toolSnapshots.underWay(owner, clock.now());
   const busy = new Set([...underWay].map(sessionOf));
@@ -55,9 +55,9 @@ export interface InputFile {
 }
 
 /** Concurrent runs of one owner, each in a separate sandbox. */
-const MOST_AT_ONCE = 4;
+const MAX_CONCURRENT_RUNS = 4;
 /** Expired snapshots, of any owner, to remove during each run. */
-const MOST_CLEANED = 3;
+const MAX_CLEANED = 3;
 /**
  * Time allowed before and after the code itself, in milliseconds: pulling an image can take long. A
  * run that exceeds it was interrupted.
@@ -84,7 +84,7 @@ export async function performRun(
 ): Promise<ToolRunRecord> {
   const { records, clock } = deps;
   const begun = await records.toolRuns.begin(claim, run, isNew ? snapshot : undefined, {
-    runs: MOST_AT_ONCE,
+    runs: MAX_CONCURRENT_RUNS,
     snapshotBytes: deps.editor.snapshotTotalBytes,
   });
   if (begun.kind !== 'begun') throw refusal(begun, claim, run, deps.editor);
@@ -110,7 +110,7 @@ export async function performRun(
 /** Removes expired snapshots and stops surplus sandboxes while the run executes. */
 function makeRoom(deps: PerformRunDeps, run: NewToolRun): Promise<void> {
   return quietly(deps, run, async () => {
-    await cleanSnapshots(deps, { most: MOST_CLEANED });
+    await cleanSnapshots(deps, { most: MAX_CLEANED });
     await stopSurplus(deps, run.owner);
   });
 }

@@ -2,10 +2,10 @@
  * Maximum nesting of JSON from callers and sandboxes: deeper than real documents, and far below the
  * depth at which recursion overflows the stack.
  */
-export const MOST_DEPTH = 100;
+export const MAX_DEPTH = 100;
 
 /** Whether JSON nests deeper than `most`. Does not recurse, whatever the input. */
-export function isTooDeep(value: unknown, most: number = MOST_DEPTH): boolean {
+export function isTooDeep(value: unknown, most: number = MAX_DEPTH): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
     const next: unknown[] = [];
@@ -27,7 +27,7 @@ interface JsonFault {
 }
 
 /** Maximum length of a reported pointer, in UTF-16 units. */
-const MOST_PLACE = 200;
+const MAX_POINTER_CHARS = 200;
 /**
  * From here on canonical JSON writes doubles with an exponent, so readers do not take them for
  * integers.
@@ -48,7 +48,10 @@ export function jsonFault(value: unknown): JsonFault | undefined {
     if (typeof each !== 'object' || each === null) continue;
     const entries = Object.entries(each);
     for (const [name, inner] of entries.toReversed()) {
-      const below = `${place}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(0, MOST_PLACE);
+      const below = `${place}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(
+        0,
+        MAX_POINTER_CHARS,
+      );
       if (!name.isWellFormed()) return { place: below, what: HALF };
       rest.push([inner, below]);
     }

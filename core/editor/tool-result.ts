@@ -1,5 +1,5 @@
 import type { JsonValue, NextAction, ToolRunError } from './editor-store.ts';
-import { isTooDeep, MOST_DEPTH, isBeyondNumbers } from './tool-json.ts';
+import { isTooDeep, MAX_DEPTH, isBeyondNumbers } from './tool-json.ts';
 
 /** A validated result of a tool. */
 export interface ToolResult {
@@ -10,11 +10,11 @@ export interface ToolResult {
 }
 
 /** Maximum bytes of a result as the runner writes it: outputs, state and next actions together. */
-export const MOST_RESULT_BYTES = 2 * 1024 * 1024;
-const MOST_ACTIONS = 100;
-const MOST_ACTION_ID = 128;
-const MOST_TRACEBACK = 16 * 1024;
-const MOST_MESSAGE = 2_000;
+export const MAX_RESULT_BYTES = 2 * 1024 * 1024;
+const MAX_ACTIONS = 100;
+const MAX_ACTION_ID_CHARS = 128;
+const MAX_TRACEBACK_CHARS = 16 * 1024;
+const MAX_MESSAGE_CHARS = 2_000;
 
 const FROM_RUNNER: ReadonlySet<string> = new Set(['code_error', 'bad_entrypoint', 'bad_result']);
 
@@ -30,7 +30,7 @@ export function readToolResult(written: string): ToolResult | ToolRunError {
     return bad('What it gave back is not JSON.');
   }
   if (isTooDeep(read))
-    return bad(`What it gave back nests deeper than ${MOST_DEPTH} levels: make it flatter.`);
+    return bad(`What it gave back nests deeper than ${MAX_DEPTH} levels: make it flatter.`);
   if (isBeyondNumbers(read))
     return bad('What it gave back holds a number that no double is: return it as a text.');
   if (!isObject(read)) return bad('What it gave back is not JSON of a result.');
@@ -60,13 +60,13 @@ function readResult(result: unknown): ToolResult | ToolRunError {
 /** Returns a message if they are invalid. */
 function readActions(given: unknown): readonly NextAction[] | string {
   if (!Array.isArray(given)) return `It returned next_actions that are ${nameOf(given)}, and must be a list.`;
-  if (given.length > MOST_ACTIONS)
-    return `It returned ${given.length} next_actions; ${MOST_ACTIONS} are the most.`;
+  if (given.length > MAX_ACTIONS)
+    return `It returned ${given.length} next_actions; ${MAX_ACTIONS} are the most.`;
   const ids = new Set<string>();
   for (const action of given as unknown[]) {
     const id = isObject(action) ? action['id'] : undefined;
-    if (typeof id !== 'string' || id === '' || id.length > MOST_ACTION_ID) {
-      return `It returned a next action without an id: each needs a text of 1 to ${MOST_ACTION_ID} characters.`;
+    if (typeof id !== 'string' || id === '' || id.length > MAX_ACTION_ID_CHARS) {
+      return `It returned a next action without an id: each needs a text of 1 to ${MAX_ACTION_ID_CHARS} characters.`;
     }
     if (ids.has(id)) return `It returned two next actions with the id ${JSON.stringify(id)}.`;
     ids.add(id);
@@ -79,9 +79,9 @@ function readError(error: unknown): ToolRunError {
   const { code, message, traceback } = error;
   return {
     code: typeof code === 'string' && FROM_RUNNER.has(code) ? (code as ToolRunError['code']) : 'code_error',
-    message: stored(typeof message === 'string' ? message : 'It failed.').slice(0, MOST_MESSAGE),
+    message: stored(typeof message === 'string' ? message : 'It failed.').slice(0, MAX_MESSAGE_CHARS),
     // The end of a traceback names the error.
-    traceback: typeof traceback === 'string' ? stored(traceback).slice(-MOST_TRACEBACK) : null,
+    traceback: typeof traceback === 'string' ? stored(traceback).slice(-MAX_TRACEBACK_CHARS) : null,
   };
 }
 

@@ -2,7 +2,7 @@ import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { JsonValue, SnapshotRecord, ToolRunRecord, ToolSource } from './editor-store.ts';
 import { draftLocked, holdsLock, sourceOf } from './editor-limits.ts';
-import { isTooDeep, MOST_DEPTH, formatFault, jsonFault } from './tool-json.ts';
+import { isTooDeep, MAX_DEPTH, formatFault, jsonFault } from './tool-json.ts';
 import { checkSchemas, type CheckSchemasDeps } from './tool-schemas.ts';
 import { lockClaim } from './draft-lock.ts';
 import { findDraft, findVersion } from './find-tool.ts';
@@ -91,7 +91,7 @@ export async function runSandbox(
 /** @throws PortholeError `invalid_inputs` */
 export function checkInputs(inputs: JsonValue): void {
   if (isTooDeep(inputs)) {
-    throw new PortholeError('invalid_inputs', `The inputs nest deeper than ${MOST_DEPTH} levels`, {
+    throw new PortholeError('invalid_inputs', `The inputs nest deeper than ${MAX_DEPTH} levels`, {
       remedy: 'make them flatter.',
     });
   }

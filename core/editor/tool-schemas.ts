@@ -1,7 +1,7 @@
 import type { Person } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { JsonObject, JsonValue, ToolSource } from './editor-store.ts';
-import { isBeyondNumbers, isTooDeep, MOST_DEPTH } from './tool-json.ts';
+import { isBeyondNumbers, isTooDeep, MAX_DEPTH } from './tool-json.ts';
 
 export type SchemaResult =
   | { readonly kind: 'fits' }
@@ -49,7 +49,7 @@ export async function checkSchemas(
     ...(settingsSchema == null ? {} : { settings_schema: settingsSchema }),
   };
   for (const [name, schema] of Object.entries(schemas)) {
-    if (isTooDeep(schema)) throw malformed(name, `it nests deeper than ${MOST_DEPTH} levels`);
+    if (isTooDeep(schema)) throw malformed(name, `it nests deeper than ${MAX_DEPTH} levels`);
     if (isBeyondNumbers(schema)) throw malformed(name, 'it holds a number that no double is');
   }
   const isValidated = inputs !== undefined && inputSchema != null;

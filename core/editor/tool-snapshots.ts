@@ -9,7 +9,7 @@ import { readySandbox, type UseSandboxDeps } from '../sandboxes/use-sandbox.ts';
 import { later, type Owner } from '../shared/clock-and-ids.ts';
 import { CUT_OFF, EDITOR_OWNER, type EditorOptions, sessionOf, tagsOf } from './editor-limits.ts';
 import type { ToolRunRecord } from './editor-store.ts';
-import { formatFault, isTooDeep, jsonFault, MOST_DEPTH } from './tool-json.ts';
+import { formatFault, isTooDeep, jsonFault, MAX_DEPTH } from './tool-json.ts';
 
 /**
  * Size of a snapshot's payload in canonical form (RFC 8785), in bytes: independent of white space
@@ -19,7 +19,7 @@ import { formatFault, isTooDeep, jsonFault, MOST_DEPTH } from './tool-json.ts';
  */
 export function measureSnapshot(payload: unknown, most: number): number {
   if (isTooDeep(payload)) {
-    throw new PortholeError('invalid_snapshot', `The snapshot nests deeper than ${MOST_DEPTH} levels`, {
+    throw new PortholeError('invalid_snapshot', `The snapshot nests deeper than ${MAX_DEPTH} levels`, {
       remedy: 'make it flatter.',
     });
   }
@@ -94,7 +94,7 @@ export interface CleaningReport {
 /** Snapshots per query. */
 const BATCH = 50;
 /** Maximum snapshots per pass; the next pass continues. */
-const MOST = 1_000;
+const MAX_SNAPSHOTS = 1_000;
 
 /**
  * Removes expired snapshots with their sandboxes and files. Their runs stay for `runRetentionMs`,
@@ -104,10 +104,13 @@ const MOST = 1_000;
  */
 export async function cleanSnapshots(
   deps: CleanSnapshotsDeps,
-  { most = MOST, signal }: { readonly most?: number; readonly signal?: AbortSignal | undefined } = {},
+  {
+    most = MAX_SNAPSHOTS,
+    signal,
+  }: { readonly most?: number; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<CleaningReport> {
   const { records, clock } = deps;
-  const runs = await records.toolRuns.failOverdue(clock.now(), CUT_OFF, MOST);
+  const runs = await records.toolRuns.failOverdue(clock.now(), CUT_OFF, MAX_SNAPSHOTS);
   let snapshots = 0;
   while (snapshots < most) {
     signal?.throwIfAborted();

@@ -86,7 +86,7 @@ export async function hydrateWorkspace(
 }
 
 /** Bytes of an answer to a search, and its time in ms, which is above the guest's own limit. */
-const MOST_FOUND = 4 * 1_048_576;
+const MAX_FOUND_BYTES = 4 * 1_048_576;
 const SEARCHES_WITHIN_MS = 30_000;
 
 /**
@@ -120,7 +120,7 @@ export async function searchWorkspace(
     item: textMatch,
     end: listEnd,
     most,
-    limit: MOST_FOUND,
+    limit: MAX_FOUND_BYTES,
     within: SEARCHES_WITHIN_MS,
   });
   const matches = items.filter(({ path }) => path.startsWith(`${folder}/`));

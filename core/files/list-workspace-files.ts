@@ -1,4 +1,4 @@
-import { type FileStat, fileStat, listEnd, MOST_LISTED } from '#guest/protocol/files-protocol.ts';
+import { type FileStat, fileStat, listEnd, MAX_LISTED } from '#guest/protocol/files-protocol.ts';
 import { piecesOfAnswer, readLine, turnsOf } from '../processes/guest-answers.ts';
 import { readAgain } from '../shared/reads.ts';
 import type { GuestProvider } from './guest-files.ts';
@@ -30,7 +30,7 @@ const FIRST_SECOND = -62_167_219_200;
 const LAST_SECOND = 253_402_300_799;
 
 /** In bytes: ten thousand names of usual length. */
-const MOST_OUTPUT = 4 * 1_048_576;
+const MAX_OUTPUT_BYTES = 4 * 1_048_576;
 /** A folder on a slow disk takes seconds. */
 const LISTING = { limit: Infinity, within: 60_000 };
 
@@ -106,7 +106,7 @@ class ListingReader {
     const read = readLine(this.#text.slice(this.#at, end), LINES);
     this.#at = end + 1;
     if (read !== undefined && 'end' in read) this.#isWhole = !read.end.truncated;
-    if (read === undefined || 'end' in read || this.#count === MOST_LISTED) return false;
+    if (read === undefined || 'end' in read || this.#count === MAX_LISTED) return false;
     this.#count += 1;
     const { item: stat } = read;
     if (stat.path.startsWith(this.#folder)) this.#entries.push({ stat, bytes: Buffer.from(stat.path) });
@@ -143,7 +143,7 @@ export async function readListing(
       parts.push(part);
       length += part.length;
       // What was read is a part of the listing.
-      if (length > MOST_OUTPUT) break;
+      if (length > MAX_OUTPUT_BYTES) break;
     }
     return Buffer.concat(parts);
   }, signal);

@@ -47,7 +47,7 @@ export interface ListedImage extends CatalogueImage {
 }
 
 /** Maximum image names in an error. */
-const MOST_REPORTED = 20;
+const MAX_REPORTED = 20;
 
 /** The images of the catalogue that the provider can run, by name. */
 export async function listImages(deps: CatalogueDeps): Promise<readonly ListedImage[]> {
@@ -67,8 +67,8 @@ export async function findImage(deps: CatalogueDeps, name: string): Promise<Cata
   const image = configuredImage(deps, name) ?? (await deps.records.images.get(name));
   if (image !== undefined) return image;
   const names = (await listImages(deps)).map((each) => each.name);
-  const more = names.length > MOST_REPORTED ? ` and ${names.length - MOST_REPORTED} more` : '';
-  const known = names.length === 0 ? 'no images' : names.slice(0, MOST_REPORTED).join(', ') + more;
+  const more = names.length > MAX_REPORTED ? ` and ${names.length - MAX_REPORTED} more` : '';
+  const known = names.length === 0 ? 'no images' : names.slice(0, MAX_REPORTED).join(', ') + more;
   throw new PortholeError(
     'image_not_supported',
     `Image ${JSON.stringify(name.slice(0, 100))} is not in the catalogue, which offers ${known} here.`,

@@ -10,9 +10,9 @@ import type { Records } from '../shared/records.ts';
 import type { InboxMessage, InboxPin } from './inbox-store.ts';
 
 /** Comments and replies of one run. */
-export const MOST_MESSAGES = 200;
+export const MAX_MESSAGES = 200;
 /** In characters. */
-export const LONGEST_MESSAGE = 2_000;
+export const MAX_MESSAGE_CHARS = 2_000;
 
 export interface InboxDeps {
   readonly records: Pick<Records, 'inbox'>;
@@ -47,18 +47,18 @@ export async function postMessage(
     by: roleOn(run, caller),
     at: clock.now(),
     readAt: null,
-    text: plainLines(text, LONGEST_MESSAGE),
+    text: plainLines(text, MAX_MESSAGE_CHARS),
     pin,
     hasPicture: picture !== null,
   };
   const event = inboxEvent(message, actorOn(run, caller));
-  const added = await records.inbox.add(message, picture, { owner: run.owner, most: MOST_MESSAGES, event });
+  const added = await records.inbox.add(message, picture, { owner: run.owner, most: MAX_MESSAGES, event });
   if (added === 'added') return message;
   throw added === 'ended'
     ? new PortholeError('run_ended', `Run ${run.id} is completed`, { remedy: 'start another run.' })
     : new PortholeError(
         'too_many_messages',
-        `The inbox of run ${run.id} has ${MOST_MESSAGES} messages, the maximum`,
+        `The inbox of run ${run.id} has ${MAX_MESSAGES} messages, the maximum`,
         { remedy: 'start another run.' },
       );
 }

@@ -16,7 +16,7 @@ const PATIENCE_MS = 60_000;
 const REFUSED_MS = 30_000;
 
 /** Connections of one sandbox that may wait for an answer. */
-const MOST_WAITING = 32;
+const MAX_WAITING = 32;
 
 const UNASKED = 'not on the list';
 
@@ -84,7 +84,7 @@ export function askOwner(deps: AskOwnerDeps): AskOwner {
     const refused = refusals.get(key);
     if (refused !== undefined && refused.until > performance.now()) return refused.why;
     const open = waiting.get(sandboxId) ?? 0;
-    if (open >= MOST_WAITING) return 'too many open questions';
+    if (open >= MAX_WAITING) return 'too many open questions';
     waiting.set(sandboxId, open + 1);
     try {
       const why = await ask(run, question, signal);
@@ -126,7 +126,7 @@ async function runningRun(
 const connection = z.object({ command: z.nullable(z.string().check(z.maxLength(1_000))) });
 
 /** Maximum length of a command in a question. */
-const MOST_COMMAND = 200;
+const MAX_COMMAND_CHARS = 200;
 
 /** Reported by the sandbox, so it may be wrong. Undefined if unknown. */
 async function commandOf(
@@ -137,7 +137,7 @@ async function commandOf(
   try {
     const path = `/v1/connections/${clientPort}`;
     const { value } = await guests.of(sandboxId).call('GET', path, connection, { answerWithin: 1_000 });
-    const command = value.command?.replace(/[^\x20-\x7e]|`/g, ' ').slice(0, MOST_COMMAND);
+    const command = value.command?.replace(/[^\x20-\x7e]|`/g, ' ').slice(0, MAX_COMMAND_CHARS);
     return command === undefined || command.trim() === '' ? undefined : command;
   } catch {
     return undefined;

@@ -4,7 +4,7 @@ import type { Records } from '../shared/records.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import {
   isWithin,
-  MOST_RULES,
+  MAX_RULES,
   type NetworkMode,
   type NetworkPolicy,
   type NetworkRule,
@@ -57,8 +57,8 @@ export async function requestedNetwork(
 }
 
 async function readRules(list: 'allow' | 'deny', entries: readonly RuleInput[]) {
-  if (entries.length > MOST_RULES) {
-    throw new PortholeError('invalid_request', `${list}: ${entries.length} entries, at most ${MOST_RULES}.`);
+  if (entries.length > MAX_RULES) {
+    throw new PortholeError('invalid_request', `${list}: ${entries.length} entries, at most ${MAX_RULES}.`);
   }
   // Loaded on demand: it contains the list of public suffixes.
   const { readRule } = await import('./network-rule.ts');
@@ -127,7 +127,7 @@ export async function denyHost(
   const sandbox = await deps.records.sandboxes.get(sandboxId);
   if (sandbox === undefined) return;
   const { network: policy } = sandbox;
-  const deny = [...policy.deny, rule].slice(-MOST_RULES);
+  const deny = [...policy.deny, rule].slice(-MAX_RULES);
   await deps.records.sandboxes.setNetwork(sandbox, { ...policy, deny });
   await deps.network.policyChanged(sandbox.id);
 }

@@ -12,8 +12,8 @@ const TOGETHER_MS = 1_000;
 export const TOGETHER_REMOTE_MS = 50;
 
 /** Blocked hosts to keep per sandbox, and sandboxes to keep them for. */
-const MOST_BLOCKED = 50;
-const MOST_SANDBOXES = 2_000;
+const MAX_BLOCKED = 50;
+const MAX_SANDBOXES = 2_000;
 
 interface Pending {
   readonly sandboxId: string;
@@ -80,9 +80,9 @@ export function networkLog(deps: {
       const list = (blocked.get(sandboxId) ?? []).filter((each) => each.host !== host || each.port !== port);
       // Delete before set: the map stays in the order of the last block.
       blocked.delete(sandboxId);
-      blocked.set(sandboxId, [...list, { host, port, rule, refusal, at: clock.now() }].slice(-MOST_BLOCKED));
+      blocked.set(sandboxId, [...list, { host, port, rule, refusal, at: clock.now() }].slice(-MAX_BLOCKED));
       const [oldest] = blocked.keys();
-      if (blocked.size > MOST_SANDBOXES && oldest !== undefined) blocked.delete(oldest);
+      if (blocked.size > MAX_SANDBOXES && oldest !== undefined) blocked.delete(oldest);
     },
     async written() {
       if (pending.size > 0) await flushed.promise;

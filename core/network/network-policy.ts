@@ -24,7 +24,7 @@ export interface NetworkRule {
 }
 
 /** Maximum entries of a list. */
-export const MOST_RULES = 200;
+export const MAX_RULES = 200;
 
 export interface NetworkPolicy {
   readonly mode: NetworkMode;

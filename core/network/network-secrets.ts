@@ -35,7 +35,7 @@ export interface SandboxSecrets {
 
 export const NO_SECRETS: SandboxSecrets = { list: [] };
 
-export const MOST_SECRETS = 200;
+export const MAX_SECRETS = 200;
 export const HTTPS_PORT = 443;
 
 const PLACEHOLDER = /porthole-secret-[0-9a-f]{32}/g;

@@ -16,7 +16,7 @@ export interface SecretInput {
   readonly value?: string | undefined;
 }
 
-const MOST_VALUE = 4_096;
+const MAX_VALUE_CHARS = 4_096;
 
 /** Fixed length, so that none is part of another. */
 function newPlaceholder(): string {
@@ -95,8 +95,8 @@ function readSecret(
     return `${name}: value is missing. It may be left out only for a secret that exists with the same host`;
   }
   // Anything else could end a header line (CWE-113).
-  if (value.length > MOST_VALUE || !/^[!-~](?:[ -~]*[!-~])?$/.test(value)) {
-    return `${name}: a value is 1 to ${MOST_VALUE} visible ASCII characters, with spaces only inside`;
+  if (value.length > MAX_VALUE_CHARS || !/^[!-~](?:[ -~]*[!-~])?$/.test(value)) {
+    return `${name}: a value is 1 to ${MAX_VALUE_CHARS} visible ASCII characters, with spaces only inside`;
   }
   return {
     name,

@@ -19,7 +19,7 @@ export const DESKTOP: Viewport = { width: 1_280, height: 800, scale: 1, mobile: 
 /** Timeout of a check, in milliseconds: clients usually time out after a minute. */
 const CHECK_WITHIN_MS = 20_000;
 /** Maximum pages that the doctor checks. */
-const MOST_PAGES = 4;
+const MAX_PAGES = 4;
 
 /** A port, with the result of its preview in a browser, if checked. */
 export type CheckedPort = PortDiagnosis & { readonly page?: PageResult };
@@ -65,7 +65,7 @@ export async function diagnosePages(
   const found = await diagnoseSandbox(deps, { run, port }, signal);
   const live = new Set((await listPreviews(deps, run, signal)).map(({ targetPort }) => targetPort));
   const isChecked = new Set(
-    found.ports.filter((each) => each.ready && live.has(each.port)).slice(0, MOST_PAGES),
+    found.ports.filter((each) => each.ready && live.has(each.port)).slice(0, MAX_PAGES),
   );
   const ports = await Promise.all(
     found.ports.map(async (each) => {

@@ -3,7 +3,7 @@ import { placeIn } from './document-faults.ts';
 import type { FailedRequest, Interruption, PageError, PageObservation, SourcePlace } from './page-browser.ts';
 import { cause, isPoor, type PageCause, type PageResult, type Ranked, unsure } from './page-cause.ts';
 
-const MOST_CAUSES = 6;
+const MAX_CAUSES = 6;
 
 /**
  * Whether a page works for a visitor, from what a browser observed. Causes that are not proof (a
@@ -20,7 +20,7 @@ export function classifyPage(seen: PageObservation): PageResult {
     ...ofSockets(seen),
     ...ofSight(seen),
   ].toSorted((a, b) => a.rank - b.rank);
-  const causes = unique(found).slice(0, MOST_CAUSES);
+  const causes = unique(found).slice(0, MAX_CAUSES);
   // The page may only lack resources that the browser does not load.
   const isLimited = found[0]?.kind === 'other_origin';
   const result = isLimited
@@ -45,7 +45,7 @@ function notesOf({ failed }: PageObservation): string[] {
     const how = request.outcome === 'recovered' ? 'A later try succeeded' : 'The page goes on without it';
     return [`${found.message} ${how}.`];
   });
-  return [...new Set(notes)].slice(0, MOST_CAUSES);
+  return [...new Set(notes)].slice(0, MAX_CAUSES);
 }
 
 function unique(found: readonly Ranked[]): PageCause[] {

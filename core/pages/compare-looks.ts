@@ -18,8 +18,8 @@ export interface LookDifference {
 }
 
 /** Four lists of so many lines take about 3,000 tokens. */
-const MOST_LINES = 20;
-const LONGEST_LINE = 160;
+const MAX_LINES = 20;
+const MAX_LINE_CHARS = 160;
 
 export function compareLooks(
   before: Pick<KeptLook, 'at' | 'outline' | 'console'>,
@@ -68,6 +68,6 @@ function without(lines: readonly string[], others: readonly string[]): readonly 
       left.set(line, count - 1);
       return count <= 0 && line !== '';
     })
-    .slice(0, MOST_LINES)
-    .map((line) => line.slice(0, LONGEST_LINE));
+    .slice(0, MAX_LINES)
+    .map((line) => line.slice(0, MAX_LINE_CHARS));
 }

@@ -125,13 +125,13 @@ function isFatal(text: string, lines: readonly string[]): boolean {
 }
 
 /** More text than this is an app. */
-const LONGEST_ERROR = 4_000;
+const MAX_ERROR_CHARS = 4_000;
 
 function errorText(served: ServedDocument): Ranked | undefined {
   const { facts, structure, contentType } = served;
   const { sample, heading, controls, links } = structure;
   if (/json/.test(contentType ?? '')) return jsonError(sample);
-  if (controls > 0 || links > 3 || facts.textLength > LONGEST_ERROR) return undefined;
+  if (controls > 0 || links > 3 || facts.textLength > MAX_ERROR_CHARS) return undefined;
   const text = sample.trim();
   const lines = linesOf(text);
   const frames = lines.filter(isFrame).length;

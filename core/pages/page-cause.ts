@@ -54,7 +54,7 @@ export interface Ranked extends PageCause {
   readonly proof: boolean;
 }
 
-const LONGEST_MESSAGE = 400;
+const MAX_MESSAGE_CHARS = 400;
 
 export function cause(
   rank: number,
@@ -62,7 +62,7 @@ export function cause(
   message: string,
   place: SourcePlace | null = null,
 ): Ranked {
-  return { rank, kind, message: plainText(message, LONGEST_MESSAGE), place, proof: true };
+  return { rank, kind, message: plainText(message, MAX_MESSAGE_CHARS), place, proof: true };
 }
 
 /** Not proof: the page may handle it. */

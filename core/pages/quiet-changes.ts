@@ -9,7 +9,7 @@ const QUIET_MS = 1_000;
  */
 const PAUSE_FACTOR = 4;
 /** Names of one batch; more are counted, not named. */
-const MOST_NAMES = 100;
+const MAX_NAMES = 100;
 /** A name that changes during that many works in a row, and never between them, is their effect. */
 const CAUSED_AFTER = 3;
 const IDLE_MS = 60_000;
@@ -36,9 +36,9 @@ export async function* quietChanges(
   const failures: unknown[] = [];
   const read = async (source: AsyncIterable<string>): Promise<void> => {
     for await (const name of source) {
-      if (changed.size < MOST_NAMES) changed.add(name);
+      if (changed.size < MAX_NAMES) changed.add(name);
       if (!isWorking) caused.delete(name);
-      else if (during.size < MOST_NAMES) during.add(name);
+      else if (during.size < MAX_NAMES) during.add(name);
       last = clock.now();
       wake.notify();
     }

@@ -17,9 +17,9 @@ const WORKSPACE = '/workspace';
 /** Pause after a lost watch, e.g. of a stopped sandbox, in milliseconds. */
 const AGAIN_MS = 5_000;
 /** Changes read per second: code in a sandbox may cause any number. */
-const MOST_PER_SECOND = 500;
+const MAX_PER_SECOND = 500;
 /** Pages that one change checks. */
-const MOST_PAGES = 4;
+const MAX_PAGES = 4;
 /** Fewer than the browser opens at a time: checks that someone waits for come first. */
 const LIMITS = { perOwner: 1, total: 2, waiting: 4 };
 const QUIET_POLL_MS = 60_000;
@@ -95,7 +95,7 @@ export class PageRechecker {
       try {
         const live = await listPreviews(this.#deps, run, signal);
         const ports = live.map(({ targetPort }) => targetPort).filter((port) => pages.isChecked(port));
-        for (const port of ports.slice(0, MOST_PAGES)) {
+        for (const port of ports.slice(0, MAX_PAGES)) {
           const isKnown = (result: PageResult) => pages.isKnown(port, result);
           await checkStartPage(this.#deps, { run, port, isKnown }, signal);
         }
@@ -126,7 +126,7 @@ async function* changedFiles(
       for await (const event of watchWorkspace(provider, sandboxId, wanted, signal)) {
         const now = Math.floor(clock.now().getTime() / 1_000);
         [second, count] = now === second ? [second, count + 1] : [now, 1];
-        if (count >= MOST_PER_SECOND) await clock.until(new Date((now + 1) * 1_000), signal);
+        if (count >= MAX_PER_SECOND) await clock.until(new Date((now + 1) * 1_000), signal);
         if (event === undefined || event.type === 'ready' || event.type === 'limited') continue;
         if (event.stat?.type !== 'directory' && !WRITTEN.test(event.path)) yield event.path;
       }

@@ -80,7 +80,7 @@ async function hasFreshProcess(guest: Guest, signal: AbortSignal): Promise<boole
 }
 
 /** Exits in a row after which a restarting server counts as failed. */
-const MOST_ENDS = 2;
+const MAX_ENDS = 2;
 
 async function awaitServer(
   guest: Guest,
@@ -97,7 +97,7 @@ async function awaitServer(
       if (now === 'ready') return 'listens';
       if (now === 'waiting' && last !== 'waiting') ends += 1;
       last = now;
-      if (HAS_ENDED.has(now) || ends >= MOST_ENDS) return await failed(guest, name, signal);
+      if (HAS_ENDED.has(now) || ends >= MAX_ENDS) return await failed(guest, name, signal);
     }
   } catch (error) {
     if (!until.aborted) throw error;

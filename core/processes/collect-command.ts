@@ -4,7 +4,7 @@ import type { ExecCommand, ExecExit, Sandboxes } from '../sandboxes/sandbox-prov
 import type { RunningCommand } from './execute-command.ts';
 
 /** Bytes kept of each stream. */
-const MOST = 1_048_576;
+const MAX_STREAM_BYTES = 1_048_576;
 
 /** A command that has ended. */
 interface CollectedCommand {
@@ -43,11 +43,11 @@ async function beginning(stream: Readable): Promise<{ readonly text: string; rea
   const kept: Buffer[] = [];
   let seen = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    const room = MOST - seen;
+    const room = MAX_STREAM_BYTES - seen;
     if (room > 0) kept.push(chunk.subarray(0, room));
     seen += chunk.length;
   }
-  const isCut = seen > MOST;
+  const isCut = seen > MAX_STREAM_BYTES;
   // A character that the limit cuts in two is left out, not replaced.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(kept), { stream: isCut });
   return { text, isCut };

@@ -1,7 +1,7 @@
 import type { ServerSentEvent } from '../shared/server-sent-events.ts';
 
 /** Each may hold one byte. */
-const MOST_EVENTS = 20_000;
+const MAX_EVENTS = 20_000;
 
 /** The bytes of both streams, at most `most`; further events are not read. */
 export async function collectOutput(
@@ -18,7 +18,7 @@ export async function collectOutput(
       pieces.push(piece);
       length += piece.length;
     }
-    if (length >= most || count >= MOST_EVENTS) break;
+    if (length >= most || count >= MAX_EVENTS) break;
   }
   return Buffer.concat(pieces).subarray(0, most);
 }

@@ -29,7 +29,7 @@ export function shellCommand(argv: readonly string[]): string {
 }
 
 /** More than any shell prints before it begins. */
-const MOST = 64 * 1024;
+const MAX_PREAMBLE_BYTES = 64 * 1024;
 
 /**
  * Reads a stream up to a mark and removes the mark. `rest` is everything else, before and after it;
@@ -60,7 +60,7 @@ async function readUntilMark(
           seen = Buffer.concat([seen.subarray(0, at), seen.subarray(at + mark.length)]);
           return settle(true);
         }
-        if (seen.length > MOST) return settle(false);
+        if (seen.length > MAX_PREAMBLE_BYTES) return settle(false);
       }
     };
     stream.on('readable', look);

@@ -59,7 +59,7 @@ interface AgentConnectedDeps {
 
 /** Versions of agent tokens that this process has recorded, so that a call costs no write. */
 const recorded = new Set<string>();
-const MOST_RECORDED = 1_000;
+const MAX_RECORDED = 1_000;
 
 /** Adds the first call of an agent to the timeline, once for each version of its token. */
 export async function recordAgentConnected(
@@ -69,7 +69,7 @@ export async function recordAgentConnected(
   const key = `${id} ${tokenVersion}`;
   if (recorded.has(key)) return;
   await records.timeline.append(id, [agentConnected(tokenVersion)], clock.now());
-  if (recorded.size >= MOST_RECORDED) recorded.clear();
+  if (recorded.size >= MAX_RECORDED) recorded.clear();
   recorded.add(key);
 }
 
@@ -81,7 +81,7 @@ export interface ProvisionRunsDeps {
 }
 
 /** Most runs of one sandbox that are provisioned: the newest. */
-const MOST_RUNS = 32;
+const MAX_RUNS = 32;
 
 /** Longest time that a run's start waits for provisioning, in milliseconds. */
 const WITHIN_MS = 10_000;
@@ -104,7 +104,7 @@ export async function provisionRuns(
   if (address === undefined) return;
   const sandbox = await records.sandboxes.get(sandboxId);
   const tunnels = sandbox && implicitRunId(sandbox);
-  const known = await Promise.all(ids.slice(-MOST_RUNS).map((id) => records.runs.get(id)));
+  const known = await Promise.all(ids.slice(-MAX_RUNS).map((id) => records.runs.get(id)));
   // The run of the tunnels has no agent: the sandbox must not see or stop its URLs.
   const ofAgents = known.filter((run) => run !== undefined).filter(({ id }) => id !== tunnels);
   const running = ofAgents.filter(({ status }) => status === 'running');

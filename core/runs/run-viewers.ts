@@ -20,7 +20,7 @@ export interface ViewerRecords {
 /** How long a viewer counts as present, in ms: two intervals of the console, and a slow request. */
 const PRESENT_MS = 20_000;
 /** Per run. */
-const MOST_VIEWERS = 50;
+const MAX_VIEWERS = 50;
 
 interface Deps {
   readonly records: Pick<Records, 'viewers'>;
@@ -46,7 +46,7 @@ export async function addViewer(
   run: Pick<RunRecord, 'id' | 'sharing' | 'owner'>,
 ): Promise<void> {
   if (run.sharing === 'private' || org !== run.owner.org) return;
-  const more = { at: clock.now(), since: presentSince(clock), most: MOST_VIEWERS };
+  const more = { at: clock.now(), since: presentSince(clock), most: MAX_VIEWERS };
   await records.viewers.add(run.id, user, more);
 }
 

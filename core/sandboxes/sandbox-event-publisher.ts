@@ -8,14 +8,14 @@ import type { EventData } from '../runs/timeline.ts';
 /** Events kept per sandbox, for clients that reconnect. */
 export const SANDBOX_EVENTS_KEPT = 1_000;
 /** Most unwritten events of all sandboxes. Beyond it, the database is too slow: drops events. */
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 /** Most published characters of a command or a path. */
-const MOST_TEXT = 1_000;
+const MAX_TEXT_CHARS = 1_000;
 /**
  * Characters of a command that are searched for secrets: more than are published, so that a cut
  * secret is still recognized; few, because the patterns cost time.
  */
-const MOST_LOOKED_AT = 4_000;
+const MAX_SEARCHED_CHARS = 4_000;
 
 export interface SandboxEventPublisherDeps {
   readonly records: Pick<Records, 'sandboxEvents'>;
@@ -69,7 +69,7 @@ export function createSandboxEventPublisher(deps: SandboxEventPublisherDeps): Sa
   };
   return {
     publish(sandboxId, type, data, key) {
-      if (count >= MOST_WAITING) return;
+      if (count >= MAX_WAITING) return;
       const events = waiting.get(sandboxId) ?? [];
       events.push({
         type,
@@ -91,7 +91,7 @@ export function createSandboxEventPublisher(deps: SandboxEventPublisherDeps): Sa
 function redacted({ command, ...data }: EventData, redact: (text: string) => string): EventData {
   return {
     ...data,
-    ...(typeof command === 'string' && { command: redact(command.slice(0, MOST_LOOKED_AT)) }),
+    ...(typeof command === 'string' && { command: redact(command.slice(0, MAX_SEARCHED_CHARS)) }),
   };
 }
 
@@ -99,7 +99,9 @@ function shortened(data: EventData): EventData {
   return Object.fromEntries(
     Object.entries(data).map(([name, value]) => [
       name,
-      typeof value === 'string' && value.length > MOST_TEXT ? `${value.slice(0, MOST_TEXT)}…` : value,
+      typeof value === 'string' && value.length > MAX_TEXT_CHARS
+        ? `${value.slice(0, MAX_TEXT_CHARS)}…`
+        : value,
     ]),
   );
 }

@@ -1,7 +1,7 @@
 import type { Owner } from '../shared/clock-and-ids.ts';
 
 /** More than run on one host at a time. */
-const MOST_KEPT = 10_000;
+const MAX_KEPT = 10_000;
 
 const owners = new Map<string, string>();
 
@@ -10,7 +10,7 @@ export function noteTurnOwner({ id, owner }: { readonly id: string; readonly own
   owners.delete(id);
   owners.set(id, JSON.stringify([owner.org, owner.user]));
   const [oldest] = owners.keys();
-  if (owners.size > MOST_KEPT && oldest !== undefined) owners.delete(oldest);
+  if (owners.size > MAX_KEPT && oldest !== undefined) owners.delete(oldest);
 }
 
 /** A sandbox that this process does not know takes its own turns. */

@@ -3,7 +3,7 @@ import { oneAtATime } from './concurrency.ts';
 /** Milliseconds of one turn: others wait for one in each pass of the event loop. */
 const TURN_MS = 5;
 /** A machine that paused for seconds is not the work of an owner. */
-const MOST_RESTS = 50;
+const MAX_RESTS = 50;
 
 interface Waiting {
   readonly resume: (() => void)[];
@@ -42,7 +42,7 @@ export class LoopTurns {
     const waiting = this.#waiting.get(owner) ?? { resume: [], rests: 0 };
     this.#waiting.set(owner, waiting);
     if (owner === this.#owner) {
-      const rests = Math.min(MOST_RESTS, Math.floor((now - this.#endsAt) / TURN_MS));
+      const rests = Math.min(MAX_RESTS, Math.floor((now - this.#endsAt) / TURN_MS));
       waiting.rests = Math.max(waiting.rests, rests);
     }
     return new Promise((resolve) => waiting.resume.push(resolve));

@@ -15,7 +15,7 @@ interface PlaceSkillsDeps {
 
 /** The longest that placing may take, in milliseconds: tens of megabytes on a slow disk. */
 const WITHIN_MS = 120_000;
-const MOST_KEPT = 100;
+const MAX_KEPT = 100;
 
 /**
  * Places the current version of a sandbox's skills below `/workspace/skills`, and records the
@@ -48,7 +48,7 @@ export async function placeSkills(
   const skills = sandbox.skills.map((skill) => {
     const placed = packed.find(({ name }) => name === skill.name);
     if (placed === undefined) return skill;
-    const own = value.changed.filter((path) => path.startsWith(`${skill.name}/`)).slice(0, MOST_KEPT);
+    const own = value.changed.filter((path) => path.startsWith(`${skill.name}/`)).slice(0, MAX_KEPT);
     return { name: skill.name, digest: placed.digest, kept: own };
   });
   await records.sandboxes.setSkills(sandbox, skills);

@@ -94,8 +94,8 @@ interface PutSkillDeps {
 }
 
 /** Most skills of one owner: a few hundred megabytes of the database. */
-const MOST_OWN = 50;
-const MOST_SHARED = 500;
+const MAX_OWN_SKILLS = 50;
+const MAX_SHARED_SKILLS = 500;
 
 const zip = promisify(gzip);
 
@@ -126,7 +126,7 @@ export async function putSkill(
     putAt: clock.now(),
     files: files.map(({ path, content }) => ({ path, size: content.length, sha256: sha256(content) })),
   };
-  const most = owner === null ? MOST_SHARED : MOST_OWN;
+  const most = owner === null ? MAX_SHARED_SKILLS : MAX_OWN_SKILLS;
   const done = await records.skills.put({ ...skill, archive: await zip(tar) }, most);
   if (done === 'too_many') {
     throw new PortholeError(

@@ -207,8 +207,8 @@ export function headerBlock(fields: HeaderFields): Buffer {
 }
 
 /** The largest numbers of 11 and 7 octal digits. */
-const MOST_11 = 8 ** 11 - 1;
-const MOST_7 = 8 ** 7 - 1;
+const MAX_OCTAL_11 = 8 ** 11 - 1;
+const MAX_OCTAL_7 = 8 ** 7 - 1;
 
 /** Writes a header with its checksum into `target`, which has room for a block at `at`. */
 export function putHeader(
@@ -219,15 +219,15 @@ export function putHeader(
   target.fill(0, at, at + BLOCK);
   target.write(name, at, 100, 'latin1');
   putOctal(target, at + 100, mode, 7);
-  putOctal(target, at + 108, uid > MOST_7 ? 0 : uid, 7);
-  putOctal(target, at + 116, gid > MOST_7 ? 0 : gid, 7);
-  if (size <= MOST_11) putOctal(target, at + 124, size, 11);
+  putOctal(target, at + 108, uid > MAX_OCTAL_7 ? 0 : uid, 7);
+  putOctal(target, at + 116, gid > MAX_OCTAL_7 ? 0 : gid, 7);
+  if (size <= MAX_OCTAL_11) putOctal(target, at + 124, size, 11);
   else {
     // Base 256 (GNU), for sizes too large for octal digits.
     target[at + 124] = 0x80;
     target.writeUIntBE(size, at + 130, 6);
   }
-  putOctal(target, at + 136, Math.min(Math.max(Math.floor(mtime), 0), MOST_11), 11);
+  putOctal(target, at + 136, Math.min(Math.max(Math.floor(mtime), 0), MAX_OCTAL_11), 11);
   target[at + 156] = type.charCodeAt(0);
   target.write(linkName, at + 157, 100, 'latin1');
   target.write(magic, at + 257, 8, 'latin1');

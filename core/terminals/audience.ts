@@ -5,7 +5,7 @@ import type { MessageSocket } from './message-socket.ts';
  * Most bytes that may wait for one viewer before the program is paused: twice a replay, so that a
  * replay alone does not pause it.
  */
-export const MOST_WAITING = 512 * 1024;
+export const MAX_WAITING_BYTES = 512 * 1024;
 /** The program resumes once at most this many bytes wait. */
 const FEW_WAITING = 128 * 1024;
 
@@ -96,7 +96,7 @@ export class Audience {
   /** Pauses or resumes the stream. */
   balance(): void {
     if (this.#stall === undefined) {
-      if (this.#slow(MOST_WAITING).length === 0) return;
+      if (this.#slow(MAX_WAITING_BYTES).length === 0) return;
       this.#stream.pause();
       this.#watch();
     } else if (this.#slow(FEW_WAITING).length === 0) {

@@ -6,7 +6,7 @@ import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
 import { exitCodeOfSignal } from '#guest/protocol/signals.ts';
 import { readControl } from './terminal-messages.ts';
 import { Keyboard, Resizer } from './terminal-input.ts';
-import { Audience, MOST_WAITING } from './audience.ts';
+import { Audience, MAX_WAITING_BYTES } from './audience.ts';
 
 /** How each viewer's connection ends: a last text message, then the close code. */
 export interface CloseReason {
@@ -140,7 +140,7 @@ export class Terminal {
     else if (control.kind === 'pause') this.#viewers.hold(viewer);
     else if (control.kind === 'resume') this.#viewers.release(viewer);
     // Bounds memory: a client that sends invalid messages and reads no replies gets none.
-    else if (control.kind === 'refused' && viewer.waiting < MOST_WAITING) {
+    else if (control.kind === 'refused' && viewer.waiting < MAX_WAITING_BYTES) {
       viewer.send(JSON.stringify({ type: 'error', message: control.message }));
     }
   }

@@ -3,7 +3,7 @@ import type { MessageSocket } from './message-socket.ts';
 import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
 
 /** Most bytes of input that may wait for the program before viewers are paused. */
-const MOST_WAITING = 1024 * 1024;
+const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** RFC 6455: a message that violates the endpoint's policy. */
 const UNREAD = 1008;
@@ -32,7 +32,7 @@ export class Keyboard {
   type(viewer: MessageSocket, bytes: Buffer): void {
     if (this.#input === null || !this.#input.writable) return;
     this.#input.write(bytes);
-    if (this.#input.writableLength < MOST_WAITING) return;
+    if (this.#input.writableLength < MAX_WAITING_BYTES) return;
     viewer.pause();
     this.#paused.add(viewer);
     this.#unread ??= setTimeout(() => this.#letGo(), this.#unreadMs);

@@ -6,7 +6,7 @@ import { jsonOrUndefined } from '../shared/reads.ts';
  * Far above any screen. Full-screen programs allocate some bytes for each cell, and the kernel
  * accepts 65,535 by 65,535.
  */
-export const MOST_COLUMNS = 4_096;
+export const MAX_COLUMNS = 4_096;
 
 /** The default size. */
 const USUAL: TerminalSize = { cols: 80, rows: 24 };
@@ -39,7 +39,7 @@ export function readSize(query: { readonly cols?: string | undefined; readonly r
     throw new PortholeError('invalid_request', 'cols and rows must be valid numbers');
   }
   if (!isPossible(size)) {
-    throw new PortholeError('invalid_request', `cols and rows must be from 1 to ${MOST_COLUMNS}`);
+    throw new PortholeError('invalid_request', `cols and rows must be from 1 to ${MAX_COLUMNS}`);
   }
   return { size, isAsked: Boolean(query.cols) || Boolean(query.rows) };
 }
@@ -67,13 +67,13 @@ export function readControl(text: string): Control {
   }
   const size = { cols: Math.trunc(cols), rows: Math.trunc(rows) };
   if (!isPossible(size)) {
-    return refused(`Invalid dimensions: cols and rows must be at most ${MOST_COLUMNS}`);
+    return refused(`Invalid dimensions: cols and rows must be at most ${MAX_COLUMNS}`);
   }
   return { kind: 'resize', size };
 }
 
 function isPossible({ cols, rows }: TerminalSize): boolean {
-  return cols >= 1 && rows >= 1 && cols <= MOST_COLUMNS && rows <= MOST_COLUMNS;
+  return cols >= 1 && rows >= 1 && cols <= MAX_COLUMNS && rows <= MAX_COLUMNS;
 }
 
 function refused(message: string): Control {

@@ -11,11 +11,11 @@ import { type CloseReason, Terminal, TERMINAL_LIMITS, type TerminalLimits } from
 /** Bytes of a session's output that are replayed on reconnect, as in the sandbox bridge. */
 const REPLAYED = 256 * 1024;
 /** Most session terminals of one sandbox, with or without viewers. */
-const MOST_KEPT = 16;
+const MAX_KEPT = 16;
 /** Most terminals without a session in one sandbox: two typical clients with 64 each. */
-const MOST_PRIVATE = 128;
+const MAX_PRIVATE = 128;
 /** Most viewers of one terminal: each may buffer half a MiB. */
-const MOST_VIEWERS = 32;
+const MAX_VIEWERS = 32;
 /** How long a session's terminal is kept without viewers, in milliseconds: a day. */
 const KEPT_MS = 86_400_000;
 
@@ -104,7 +104,7 @@ export class Terminals {
   async #openPrivate(sandbox: WithEnv, request: TerminalRequest): Promise<Terminal> {
     const key = keyOf(sandbox);
     const count = this.#private.get(key) ?? 0;
-    if (count >= MOST_PRIVATE) throw tooMany(sandbox, `${MOST_PRIVATE} terminals without a session`);
+    if (count >= MAX_PRIVATE) throw tooMany(sandbox, `${MAX_PRIVATE} terminals without a session`);
     this.#private.set(key, count + 1);
     const gone = (): void => {
       const left = (this.#private.get(key) ?? 1) - 1;
@@ -128,13 +128,13 @@ export class Terminals {
     const known = sessions.get(sessionId);
     if (known !== undefined) {
       const terminal = await known.opening;
-      if (terminal.viewers >= MOST_VIEWERS) {
-        throw tooMany(sandbox, `${MOST_VIEWERS} viewers of this session's terminal`);
+      if (terminal.viewers >= MAX_VIEWERS) {
+        throw tooMany(sandbox, `${MAX_VIEWERS} viewers of this session's terminal`);
       }
       if (request.isSizeAsked) terminal.resize(request.size);
       return terminal;
     }
-    if (sessions.size >= MOST_KEPT) makeRoom(sandbox, sessions);
+    if (sessions.size >= MAX_KEPT) makeRoom(sandbox, sessions);
     const kept: Kept = { opening: this.#start(sandbox, request, new ReplayRing(REPLAYED)) };
     sessions.set(sessionId, kept);
     const forget = (): void => {
@@ -236,7 +236,7 @@ function makeRoom(sandbox: SandboxKey, sessions: Map<string, Kept>): void {
     terminal?.leftAt === undefined ? [] : [{ id, terminal, leftAt: terminal.leftAt }],
   );
   const [oldest] = left.sort((one, other) => one.leftAt - other.leftAt);
-  if (oldest === undefined) throw tooMany(sandbox, `${MOST_KEPT} terminals of sessions that are in use`);
+  if (oldest === undefined) throw tooMany(sandbox, `${MAX_KEPT} terminals of sessions that are in use`);
   sessions.delete(oldest.id);
   void oldest.terminal.hangUp();
 }

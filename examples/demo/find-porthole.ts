@@ -57,7 +57,7 @@ function isRefused(error: unknown): boolean {
 }
 
 const MAIN = join(import.meta.dirname, '../../host/main.js');
-const MOST_OUTPUT = 4_096;
+const MAX_OUTPUT_CHARS = 4_096;
 
 /** Like `npm start`, in the background. Resolves once it prints its URL. */
 async function start(signal: AbortSignal): Promise<{ child: ChildProcess; port: string }> {
@@ -67,7 +67,7 @@ async function start(signal: AbortSignal): Promise<{ child: ChildProcess; port: 
     detached: true,
   });
   let said = '';
-  const keep = (text: string): void => void (said = (said + text).slice(-MOST_OUTPUT));
+  const keep = (text: string): void => void (said = (said + text).slice(-MAX_OUTPUT_CHARS));
   child.stderr.on('data', (chunk: Buffer) => keep(chunk.toString()));
   const giveUp = (): void => void child.kill();
   signal.addEventListener('abort', giveUp);

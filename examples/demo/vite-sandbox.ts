@@ -4,7 +4,7 @@ import type { PortholeApi } from './porthole-api.ts';
 
 const PROJECT = join(import.meta.dirname, '../vite');
 /** Maximum size of one `PUT …/file/…`. */
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_FILE_BYTES = 32 * 1024 * 1024;
 
 /** Vite's default port. */
 export const VITE_PORT = 5173;
@@ -20,9 +20,9 @@ export async function unpackInto(
   packed: Buffer,
 ): Promise<void> {
   const pieces: string[] = [];
-  for (let at = 0; at < packed.length; at += MOST_BYTES) {
+  for (let at = 0; at < packed.length; at += MAX_FILE_BYTES) {
     const piece = `piece-${pieces.length}`;
-    await api.write(sandbox, `${folder}/${piece}`, packed.subarray(at, at + MOST_BYTES));
+    await api.write(sandbox, `${folder}/${piece}`, packed.subarray(at, at + MAX_FILE_BYTES));
     pieces.push(piece);
   }
   const unpack = `cat ${pieces.join(' ')} | tar -xzf - --no-same-owner && rm ${pieces.join(' ')}`;

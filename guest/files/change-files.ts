@@ -84,9 +84,9 @@ async function renameToNew(calls: Calls, from: string | Buffer, to: string | Buf
 }
 
 /** Entries per request. */
-const MOST_DELETED = 1_000_000;
+const MAX_DELETED = 1_000_000;
 /** Entries of a folder in memory. A larger folder is read again after these are gone. */
-const MOST_NAMES = 10_000;
+const MAX_NAMES = 10_000;
 
 /**
  * Deletes a file, a link or a folder; a link's target stays. Fails if a file appears in a folder
@@ -148,18 +148,18 @@ export async function emptyFolder(
     const entries: Dirent[] = [];
     // Collected first: some file systems skip names when others are deleted during the reading.
     for await (const entry of entriesIn(calls, at(descent.directory, '.'))) {
-      if (entries.push(entry) === MOST_NAMES) break;
+      if (entries.push(entry) === MAX_NAMES) break;
     }
     for (const entry of entries) {
       await slices.pause();
       count += 1;
-      if (count > MOST_DELETED) {
-        throw invalid(`The folder has more than ${MOST_DELETED} entries: delete it with a command.`);
+      if (count > MAX_DELETED) {
+        throw invalid(`The folder has more than ${MAX_DELETED} entries: delete it with a command.`);
       }
       if (entry.isDirectory()) folders.push(entry.name);
       else await ignoring(['ENOENT'], () => calls.unlink(at(descent.directory, entry.name)));
     }
-    left.push({ folders, hasMore: entries.length === MOST_NAMES });
+    left.push({ folders, hasMore: entries.length === MAX_NAMES });
   };
   try {
     await empty();

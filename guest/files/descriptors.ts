@@ -160,7 +160,7 @@ interface Level {
 }
 
 /** Open descriptors of a deep tree; the others are reopened. */
-const MOST_HELD = 32;
+const MAX_HELD = 32;
 
 /**
  * Position of a walk in a tree of any depth. Goes back up by `..`, and verifies by device and inode
@@ -190,7 +190,7 @@ export class Descent {
     const stat = await this.#calls.fstat(descriptor);
     this.#levels.push({ descriptor, dev: stat.dev, ino: stat.ino });
     this.names.push(name);
-    const far = this.#levels.at(-1 - MOST_HELD);
+    const far = this.#levels.at(-1 - MAX_HELD);
     if (far?.descriptor !== undefined) {
       await this.#calls.close(far.descriptor);
       far.descriptor = undefined;

@@ -5,9 +5,9 @@ import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace
 import { unlessAborted } from '../../core/shared/concurrency.ts';
 import {
   mkdirRequest,
-  MOST_CHANGED,
-  MOST_LISTED,
-  MOST_MATCHES,
+  MAX_CHANGED,
+  MAX_LISTED,
+  MAX_MATCHES,
   moveRequest,
   PATHS_HEADER,
   searchQuery,
@@ -64,13 +64,13 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     },
     'GET /v1/list': async (request, response, { url, signal }) => {
       const depth = wholeNumber(url, 'depth', 1, 16);
-      const most = wholeNumber(url, 'most', MOST_LISTED, MOST_LISTED);
+      const most = wholeNumber(url, 'most', MAX_LISTED, MAX_LISTED);
       const options = { depth, most, skipped: skippedIn(url) };
       await sendList(listFiles(workspaceOf(request), pathOf(url), options), response, signal);
     },
     'GET /v1/search': async (request, response, { url, signal }) => {
       const query = parse(Object.fromEntries(url.searchParams), searchQuery);
-      const most = wholeNumber(url, 'most', MOST_MATCHES, MOST_MATCHES);
+      const most = wholeNumber(url, 'most', MAX_MATCHES, MAX_MATCHES);
       const options = { ...query, most, skipped: skippedIn(url) };
       await sendList(searchFiles(workspaceOf(request), pathOf(url), options, signal), response, signal);
     },
@@ -106,7 +106,7 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     },
     'PUT /v1/skills': async (request, response) => {
       const changed = await placeSkills(workspaceOf(request), bodyOf(request));
-      sendJson(response, 200, { changed: changed.slice(0, MOST_CHANGED).map(utf8) });
+      sendJson(response, 200, { changed: changed.slice(0, MAX_CHANGED).map(utf8) });
     },
   };
 }

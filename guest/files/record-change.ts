@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readPlain } from '../plain-file.ts';
 import type { KeptDetail } from '../protocol/details-protocol.ts';
-import { LARGEST_CHANGED_FILE } from '../protocol/details-protocol.ts';
+import { MAX_CHANGED_FILE_BYTES } from '../protocol/details-protocol.ts';
 import { at } from './at-calls.ts';
 import { direct } from './descriptors.ts';
 import type { Place } from './workspace.ts';
@@ -14,7 +14,7 @@ export class ChangeRecorder {
 
   add(chunk: Buffer): void {
     this.#length += chunk.length;
-    if (this.#length > LARGEST_CHANGED_FILE) this.#after = undefined;
+    if (this.#length > MAX_CHANGED_FILE_BYTES) this.#after = undefined;
     this.#after?.push(Buffer.from(chunk));
   }
 
@@ -24,13 +24,14 @@ export class ChangeRecorder {
    */
   beforeReplace({ directory, name, stat, calls }: Place): void {
     if (calls !== direct) return;
-    const tooLarge = this.#after === undefined || (stat?.size ?? 0) > LARGEST_CHANGED_FILE;
+    const tooLarge = this.#after === undefined || (stat?.size ?? 0) > MAX_CHANGED_FILE_BYTES;
     if (tooLarge) {
       this.#detail = { omitted: 'too_large' };
       return;
     }
     try {
-      const before = stat === undefined ? null : textOf(readPlain(at(directory, name), LARGEST_CHANGED_FILE));
+      const before =
+        stat === undefined ? null : textOf(readPlain(at(directory, name), MAX_CHANGED_FILE_BYTES));
       const after = textOf(Buffer.concat(this.#after ?? []));
       this.#detail =
         before === undefined || after === undefined ? { omitted: 'not_text' } : { change: { before, after } };

@@ -3,26 +3,26 @@ import { type Context, createContext, Script } from 'node:vm';
 import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import type { FileStat, SearchQuery, TextMatch } from '../protocol/files-protocol.ts';
-import { MOST_MATCH_TEXT } from '../protocol/files-protocol.ts';
+import { MAX_MATCH_TEXT_CHARS } from '../protocol/files-protocol.ts';
 import { Slices } from './descriptors.ts';
 import { listFiles } from './list-files.ts';
 import { openFile, readPieces } from './read-file.ts';
 import type { Workspace } from './workspace.ts';
 
 /** Entries below the folder that a search visits, and how deep it goes. */
-const MOST_VISITED = 50_000;
+const MAX_VISITED = 50_000;
 const DEPTH = 32;
 /** Larger files are data or bundles, in bytes. */
-const LARGEST = 1_048_576;
-const MOST_READ = 256 * 1_048_576;
+const MAX_FILE_BYTES = 1_048_576;
+const MAX_READ_BYTES = 256 * 1_048_576;
 /** Longest search, in milliseconds: files of a mounted bucket come over a network. */
-const LONGEST_MS = 15_000;
+const MAX_SEARCH_MS = 15_000;
 /** Characters before a match that is far to the right in its line. */
 const BEFORE = 60;
 /** Longest evaluation of an expression, in milliseconds: the guest serves nothing meanwhile. */
 const EVALUATES_MS = 250;
 /** Characters of a line that a pattern sees: `.*x` takes quadratic time. */
-const MOST_OF_LINE = 4_000;
+const MAX_LINE_CHARS = 4_000;
 /** Names that are compared at once: each limited evaluation costs a thread. */
 const BATCH = 200;
 
@@ -50,10 +50,10 @@ export async function* searchFiles(
 ): AsyncGenerator<TextMatch, boolean, undefined> {
   const finder = finderOf(query);
   const slices = new Slices();
-  const ends = performance.now() + LONGEST_MS;
+  const ends = performance.now() + MAX_SEARCH_MS;
   let read = 0;
   let count = 0;
-  const entries = listFiles(workspace, folder, { depth: DEPTH, most: MOST_VISITED, skipped });
+  const entries = listFiles(workspace, folder, { depth: DEPTH, most: MAX_VISITED, skipped });
   const files = matchingFiles(entries, resolveWorkspacePath(folder, 'path'), query.glob);
   try {
     for (;;) {
@@ -62,9 +62,9 @@ export async function* searchFiles(
       if (performance.now() > ends) return true;
       signal.throwIfAborted();
       const matches = finder === undefined ? [{ line: 0, text: '' }] : [];
-      if (finder !== undefined && value.size <= LARGEST) {
+      if (finder !== undefined && value.size <= MAX_FILE_BYTES) {
         read += value.size;
-        if (read > MOST_READ) return true;
+        if (read > MAX_READ_BYTES) return true;
         const content = await textOf(workspace, value.path);
         if (content !== undefined) matches.push(...finder(content, most - count + 1));
       }
@@ -114,7 +114,7 @@ function finderOf({
     const expression = limited('pattern', () => new RegExp(pattern, ignoresCase ? 'i' : ''));
     return (content, most) =>
       limited('pattern', () =>
-        linesIn(content, (line) => line.slice(0, MOST_OF_LINE).search(expression), most),
+        linesIn(content, (line) => line.slice(0, MAX_LINE_CHARS).search(expression), most),
       );
   }
   if (text === undefined) return undefined;
@@ -131,7 +131,7 @@ async function textOf(workspace: Workspace, path: string): Promise<string | unde
   try {
     const file = await openFile(workspace, path);
     // It may have grown since it was listed.
-    for await (const piece of readPieces(file, 0, Math.min(file.size, LARGEST))) {
+    for await (const piece of readPieces(file, 0, Math.min(file.size, MAX_FILE_BYTES))) {
       if (piece.includes(0)) return undefined;
       pieces.push(piece);
     }
@@ -146,8 +146,8 @@ function linesIn(content: string, find: Finder, most: number): Found[] {
   for (const [index, line] of content.split('\n').entries()) {
     const at = find(line);
     if (at === -1) continue;
-    const from = at < MOST_MATCH_TEXT - BEFORE ? 0 : at - BEFORE;
-    found.push({ line: index + 1, text: line.slice(from, from + MOST_MATCH_TEXT) });
+    const from = at < MAX_MATCH_TEXT_CHARS - BEFORE ? 0 : at - BEFORE;
+    found.push({ line: index + 1, text: line.slice(from, from + MAX_MATCH_TEXT_CHARS) });
     if (found.length === most) break;
   }
   return found;

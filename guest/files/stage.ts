@@ -6,7 +6,7 @@ import { bytesOf, direct, errno, FOLDER, quietly, Slices, writeNow } from './des
 import { MASKED, partialName } from './write-file.ts';
 
 /** Open folder descriptors: archives come folder by folder. */
-const MOST_OPEN = 32;
+const MAX_OPEN = 32;
 /**
  * Permission bits after the default umask(2); the set-user-id, set-group-id and sticky bits are
  * dropped.
@@ -162,7 +162,7 @@ export class Stage {
       descriptor = fs.openSync(folder, FOLDER);
     }
     this.#open.set(path, descriptor);
-    if (this.#open.size > MOST_OPEN) {
+    if (this.#open.size > MAX_OPEN) {
       const [oldest, unused] = this.#open.entries().next().value as [string, number];
       fs.closeSync(unused);
       this.#open.delete(oldest);

@@ -34,7 +34,7 @@ const MAX_NAME = 100;
 /** Names of files with several names, in bytes; beyond it contents are written again. */
 const MAX_LINK_BYTES = 4_194_304;
 /** Names of subfolders in memory, per level. */
-const MOST_FOLDERS = 10_000;
+const MAX_FOLDERS = 10_000;
 const GNU = 'ustar  \0';
 
 /**
@@ -118,7 +118,7 @@ class TarWriter {
         if (this.#prefix.length + name.length > MAX_PATH) this.#leaveOut(`${this.#prefix}${name}`);
         else if (choice === 'mounted') await this.#mountPoint(entry);
         else if (!entry.isDirectory()) await this.#entry(entry, this.#descent.directory);
-        else if (folders.push(name) === MOST_FOLDERS) await this.#subfolders(folders.splice(0), choose);
+        else if (folders.push(name) === MAX_FOLDERS) await this.#subfolders(folders.splice(0), choose);
       }
     } finally {
       await open.close();

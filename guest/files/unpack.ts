@@ -13,8 +13,8 @@ import { Stage } from './stage.ts';
 import type { Workspace } from './workspace.ts';
 
 /** Limits of the reported links: their number, and the bytes of their names. */
-const MOST_LINKS = 1_000;
-const MOST_LINK_BYTES = 262_144;
+const MAX_LINKS = 1_000;
+const MAX_LINK_BYTES = 262_144;
 
 /**
  * Creates a stage, calls `fill` on it, moves its content to the workspace, and always removes the
@@ -59,7 +59,7 @@ export async function unpackTar(
       if (entry.type !== 'symlink' || !leavesWorkspace(entry)) return;
       outside.total += 1;
       bytes += entry.name.length + entry.linkName.length;
-      if (outside.links.length === MOST_LINKS || bytes > MOST_LINK_BYTES) return;
+      if (outside.links.length === MAX_LINKS || bytes > MAX_LINK_BYTES) return;
       const [path = '', target = ''] = [posix.join('/workspace', entry.name), entry.linkName].map((name) =>
         Buffer.from(name, 'latin1').toString('utf8'),
       );

@@ -10,9 +10,9 @@ import { WalkError, type Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
 /** Folders per watch; inotify(7) needs kernel memory for each. */
-const MOST_FOLDERS = 1_024;
+const MAX_FOLDERS = 1_024;
 /** Paths per batch: beyond it, the reader must list the folder again. */
-const MOST_CHANGES = 4_096;
+const MAX_CHANGES = 4_096;
 /** How long changes are batched, in milliseconds: an editor makes several per save. */
 const GATHER_MS = 50;
 
@@ -91,7 +91,7 @@ class FolderWatcher {
   async add(below: readonly string[], reports = false, slices = new Slices()): Promise<void> {
     const key = below.join('/');
     if (this.#watchers.has(key) || this.#skipped.has(below.at(-1) ?? '')) return;
-    if (this.#watchers.size >= MOST_FOLDERS) {
+    if (this.#watchers.size >= MAX_FOLDERS) {
       this.#isLimited = true;
       return;
     }
@@ -111,7 +111,7 @@ class FolderWatcher {
         if (!this.#recursive || !entry.isDirectory() || PARTIAL.test(entry.name)) continue;
         if (this.#workspace.isMounted([...this.#start, ...below], entry.name)) continue;
         // The last one sets that not all are watched.
-        if (folders.length <= MOST_FOLDERS) folders.push(entry.name);
+        if (folders.length <= MAX_FOLDERS) folders.push(entry.name);
       }
       for (const name of folders) await this.add([...below, name], reports, slices);
     } catch (error) {
@@ -171,7 +171,7 @@ class FolderWatcher {
   #note(folder: string, name: string, isRenamed: boolean): void {
     if (PARTIAL.test(name)) return;
     const path = name === '.' ? folder : folder === '' ? name : `${folder}/${name}`;
-    if (this.#changes.size >= MOST_CHANGES && !this.#changes.has(path)) this.#isOverflown = true;
+    if (this.#changes.size >= MAX_CHANGES && !this.#changes.has(path)) this.#isOverflown = true;
     else this.#changes.set(path, isRenamed || this.#changes.get(path) === true);
     this.#wake?.();
   }

@@ -5,7 +5,7 @@ import { at } from './at-calls.ts';
 import { type Calls, direct, errno, FOLDER, pooled, ignoring } from './descriptors.ts';
 
 /** The same as Linux (path_resolution(7)). */
-const MOST_LINKS = 40;
+const MAX_LINKS = 40;
 
 /** A name in an open folder, with all links resolved. Disposing it closes the folder. */
 export interface Place extends Disposable {
@@ -93,7 +93,7 @@ export class Workspace {
     };
     const follow = (target: string) => {
       links += 1;
-      if (links > MOST_LINKS) throw new WalkError('too many links');
+      if (links > MAX_LINKS) throw new WalkError('too many links');
       const parts = target.split('/');
       rest.unshift(...parts);
       ofLink += parts.length;

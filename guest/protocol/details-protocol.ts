@@ -12,7 +12,7 @@ export function newDetailId(): string {
 }
 
 /** The largest file, in bytes, of which a change is kept. */
-export const LARGEST_CHANGED_FILE = 128 * 1024;
+export const MAX_CHANGED_FILE_BYTES = 128 * 1024;
 
 /** A byte becomes one character at most. */
 const text = (bytes: number) => z.string().check(z.maxLength(bytes));
@@ -29,8 +29,8 @@ export type KeptOutput = z.infer<typeof keptOutput>;
 
 /** Contents of a file; `before` is null for a new file. */
 export const keptChange = z.object({
-  before: z.nullable(text(LARGEST_CHANGED_FILE)),
-  after: text(LARGEST_CHANGED_FILE),
+  before: z.nullable(text(MAX_CHANGED_FILE_BYTES)),
+  after: text(MAX_CHANGED_FILE_BYTES),
 });
 export type KeptChange = z.infer<typeof keptChange>;
 

@@ -46,13 +46,13 @@ export type FileStat = z.infer<typeof fileStat>;
 export const listEnd = z.object({ truncated: z.boolean() });
 
 /** Entries per list. */
-export const MOST_LISTED = 10_000;
+export const MAX_LISTED = 10_000;
 
 /** Characters of a line with a match. */
-export const MOST_MATCH_TEXT = 400;
+export const MAX_MATCH_TEXT_CHARS = 400;
 
 /** Matches per answer of `GET /v1/search`. */
-export const MOST_MATCHES = 1_000;
+export const MAX_MATCHES = 1_000;
 
 const searched = z.optional(z.string().check(z.minLength(1), z.maxLength(1_000)));
 
@@ -74,7 +74,7 @@ export const textMatch = z.object({
   /** From 1; 0 for a file. */
   line: z.int().check(z.gte(0)),
   /** Of a long line, the part with the first match. */
-  text: z.string().check(z.maxLength(MOST_MATCH_TEXT)),
+  text: z.string().check(z.maxLength(MAX_MATCH_TEXT_CHARS)),
 });
 export type TextMatch = z.infer<typeof textMatch>;
 
@@ -100,10 +100,10 @@ export const unpacked = z.object({
 export type Unpacked = z.infer<typeof unpacked>;
 
 /** Names in one answer of `PUT /v1/skills`. */
-export const MOST_CHANGED = 10_000;
+export const MAX_CHANGED = 10_000;
 
 /** `PUT /v1/skills`: files below `skills` that were kept, because the user has changed them. */
-export const placedSkills = z.object({ changed: z.array(path).check(z.maxLength(MOST_CHANGED)) });
+export const placedSkills = z.object({ changed: z.array(path).check(z.maxLength(MAX_CHANGED)) });
 
 /** `POST /v1/upload`: frames of a type byte, a length (uint32, big endian) and that many bytes. */
 export const UPLOAD = {

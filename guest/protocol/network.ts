@@ -87,7 +87,7 @@ export function readBrokerHeader(text: string): BrokerAccess | undefined {
 }
 
 /** The first line of a connection to the broker: its longest form, in bytes. */
-export const MOST_BROKER_LINE = 2_048;
+export const MAX_BROKER_LINE_BYTES = 2_048;
 
 /**
  * The guest writes this before a program's first byte: zero, the port that the program connects

@@ -4,14 +4,14 @@ import { connect, type Server, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 
 /** Longest path in a socket address: 108 bytes with its closing zero, 104 on macOS. */
-const LONGEST = process.platform === 'darwin' ? 103 : 107;
+const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
 
 /**
  * A path to a socket that fits into a socket address: through a descriptor of its folder if the
  * path is too long. Call `done` once the socket is bound or connected.
  */
 function shortSocketPath(path: string): { readonly path: string; readonly done: () => void } {
-  if (Buffer.byteLength(path) <= LONGEST) return { path, done: () => {} };
+  if (Buffer.byteLength(path) <= MAX_PATH_BYTES) return { path, done: () => {} };
   const descriptor = openSync(dirname(path), 'r');
   let isOpen = true;
   return {

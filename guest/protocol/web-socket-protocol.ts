@@ -17,7 +17,7 @@ const MAX_DATA = 1024 * 1024;
 const MAX_CONTROL = 4096;
 
 /** Longest frame head: 2 bytes, 8 of length, 4 of mask. */
-const LONGEST_HEAD = 14;
+const MAX_HEAD_BYTES = 14;
 
 /** RFC 6455 §4.2.2 */
 export function acceptKey(key: string): string {
@@ -82,7 +82,7 @@ export type WebSocketMessage =
  */
 export class WebSocketReader {
   readonly #expectMask: boolean;
-  readonly #head = Buffer.alloc(LONGEST_HEAD);
+  readonly #head = Buffer.alloc(MAX_HEAD_BYTES);
   #headLength = 0;
   #opcode = 0;
   #type: number | undefined;

@@ -63,7 +63,7 @@ function toCredentialDto({ delegation, token }: IssuedDelegation): z.infer<typeo
 }
 
 /** Longest lifetime of a delegation, in seconds: a day. */
-const LONGEST = 86_400;
+const MAX_LIFETIME_SECONDS = 86_400;
 
 /** One line, like the programs and paths of a shell. */
 const Line = z
@@ -96,7 +96,7 @@ const Body = z
     ttl_seconds: z
       .int('must be a whole number')
       .min(1, 'must be at least 1')
-      .max(LONGEST, `must be at most ${LONGEST}, a day`)
+      .max(MAX_LIFETIME_SECONDS, `must be at most ${MAX_LIFETIME_SECONDS}, a day`)
       .default(3_600),
     renewable: z.boolean().default(true),
     label: Line.max(200, 'must be at most 200 characters')

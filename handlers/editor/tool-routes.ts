@@ -20,11 +20,11 @@ export const ToolRunPath = z.object({ run_id: id('Run id, `trun_` + ULID') });
 const LOCK_HEADER = 'draft-lock-token';
 
 /** Longer than any token of ours; longer values are invalid. */
-const MOST = 100;
+const MAX_TOKEN_CHARS = 100;
 
 export function lockToken(headers: Readonly<Record<string, string | undefined>>): string | undefined {
   const token = headers[LOCK_HEADER];
-  return token === undefined || token.length > MOST ? undefined : token;
+  return token === undefined || token.length > MAX_TOKEN_CHARS ? undefined : token;
 }
 
 const ToolDto = z

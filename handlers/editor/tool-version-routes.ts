@@ -14,8 +14,8 @@ import {
 } from './tool-routes.ts';
 
 /** Versions per page: each may be megabytes of code. */
-const MOST = 20;
-const LIMIT = `must be a whole number from 1 to ${MOST}`;
+const MAX_VERSIONS = 20;
+const LIMIT = `must be a whole number from 1 to ${MAX_VERSIONS}`;
 
 const VersionDto = z
   .object({
@@ -36,7 +36,7 @@ const listToolVersionsRoute = defineRoute({
   summary: 'List the versions of a tool, newest first',
   params: ToolPath,
   query: z.object({
-    limit: z.coerce.number(LIMIT).int(LIMIT).min(1, LIMIT).max(MOST, LIMIT).default(MOST),
+    limit: z.coerce.number(LIMIT).int(LIMIT).min(1, LIMIT).max(MAX_VERSIONS, LIMIT).default(MAX_VERSIONS),
     after: z.string().max(500).optional().describe('`next` of the page before'),
   }),
   responses: pageResponse('versions', VersionDto, 'ToolVersionList'),

@@ -13,7 +13,7 @@ import {
   eventStream,
   FIRST_FRAME,
   frame,
-  LONGEST_STREAM_MS,
+  MAX_STREAM_MS,
   QUIET_FRAME,
 } from '../http/event-stream-response.ts';
 import { queryFlag } from '../http/read-input.ts';
@@ -60,8 +60,8 @@ export const writing = {
   errors: [...WRITE_ERRORS, 'workspace_read_not_found'],
 } as const;
 
-const MOST_DEPTH = 16;
-const DEPTH = `must be a whole number from 1 to ${MOST_DEPTH}`;
+const MAX_DEPTH = 16;
+const DEPTH = `must be a whole number from 1 to ${MAX_DEPTH}`;
 
 const names = (text: string) => text.split(',').filter((name) => name !== '');
 
@@ -98,7 +98,7 @@ const listFilesRoute = defineRoute({
       .number(DEPTH)
       .int(DEPTH)
       .min(1, DEPTH)
-      .max(MOST_DEPTH, DEPTH)
+      .max(MAX_DEPTH, DEPTH)
       .default(1)
       .describe('1: what is in the folder itself'),
     skip: Skip.optional(),
@@ -129,7 +129,7 @@ const listFilesRoute = defineRoute({
 
 /** Installed packages and the history of git: they hide what is searched for. */
 export const DEFAULT_SKIP = 'node_modules,.git,.venv,__pycache__';
-const MOST_MATCHES = 500;
+const MAX_MATCHES = 500;
 
 const searchFilesRoute = defineRoute({
   ...reading,
@@ -137,7 +137,7 @@ const searchFilesRoute = defineRoute({
   method: 'GET',
   path: '/v1/sandbox/{id}/search',
   summary: 'Search a text in files',
-  description: `Lines that contain the text, in upper or lower case, at most ${MOST_MATCHES}. Leaves out files of more than 1 MiB and files that are not text; links are not followed. A search ends after 256 MiB or 15 seconds: \`truncated\` says that there may be more, which a search of a folder below shows.`,
+  description: `Lines that contain the text, in upper or lower case, at most ${MAX_MATCHES}. Leaves out files of more than 1 MiB and files that are not text; links are not followed. A search ends after 256 MiB or 15 seconds: \`truncated\` says that there may be more, which a search of a folder below shows.`,
   class: 'heavy',
   query: z.object({
     text: z.string().min(1).max(1_000).meta({ example: 'TODO' }),
@@ -165,7 +165,7 @@ const searchFilesRoute = defineRoute({
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const asked = { folder, query: { text }, skipped: names(skip), most: MOST_MATCHES };
+    const asked = { folder, query: { text }, skipped: names(skip), most: MAX_MATCHES };
     const { matches, isCut } = await searchWorkspace(provider, sandbox.id, asked, signal);
     return json(200, { matches: [...matches], truncated: isCut });
   },
@@ -221,7 +221,7 @@ const watchFilesRoute = defineRoute({
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const over = anySignal(AbortSignal.timeout(LONGEST_STREAM_MS), services.stopping, signal);
+    const over = anySignal(AbortSignal.timeout(MAX_STREAM_MS), services.stopping, signal);
     const events = watchWorkspace(provider, sandbox.id, { folder, recursive }, over);
     // A problem with the folder is an error response, not the end of a stream.
     const first = await events.next();

@@ -4,7 +4,7 @@ import { FairQueue } from '#core/shared/concurrency.ts';
 import { filesOfListing, type Listing } from '#core/files/list-workspace-files.ts';
 import type { Job, ListingAsk, ListingSays } from './heavy-thread.ts';
 
-const MOST_ENTRIES = 10_000;
+const MAX_ENTRIES = 10_000;
 /** Up to this size in bytes, parsing here costs less than the thread: about 300 files. */
 const SMALL = 16_384;
 /** Idle time after which a thread ends. */
@@ -94,7 +94,7 @@ async function begin(): Promise<ListingThread> {
 
 /** The response to a listing: synchronous work that takes milliseconds per thousand entries. */
 export function listingJson(listing: Listing): Buffer {
-  const { entries, isCut } = filesOfListing(listing, MOST_ENTRIES);
+  const { entries, isCut } = filesOfListing(listing, MAX_ENTRIES);
   const answer = {
     entries: entries.map(({ mtime, mode, ...entry }) => ({
       ...entry,

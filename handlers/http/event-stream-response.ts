@@ -17,7 +17,7 @@ export const EventId = z
 /** Keeps proxies from closing an idle stream, and detects dead connections. */
 const QUIET_MS = 15_000;
 /** The client then reconnects, and its credential is verified again. */
-export const LONGEST_STREAM_MS = 3_600_000;
+export const MAX_STREAM_MS = 3_600_000;
 
 /** The first frame: the client's reconnect delay. */
 export const FIRST_FRAME = 'retry: 1000\n\n';
@@ -84,7 +84,7 @@ export function followingOf<Position>(
     turnOwner: admittedOwner(caller),
     after: lastEventId(headers, position.schema) ?? query ?? position.first,
     quietMs: QUIET_MS,
-    until: later(clock, LONGEST_STREAM_MS),
+    until: later(clock, MAX_STREAM_MS),
     signals: [signal, stopping],
   };
 }

@@ -4,7 +4,7 @@ import type { HttpResponse } from '../http/http-event.ts';
 import { defineRoute, json } from '../route.ts';
 
 /** Maximum messages of a batch; only old versions of the protocol have batches. */
-const MOST_MESSAGES = 16;
+const MAX_MESSAGES = 16;
 
 const Message = z.record(z.string(), z.unknown());
 
@@ -20,7 +20,7 @@ export const callMcpRoute = defineRoute({
   class: 'stream',
   agents: true,
   challenge: mcpChallenge,
-  body: z.union([Message, z.array(Message).meta({ minItems: 1, maxItems: MOST_MESSAGES })]),
+  body: z.union([Message, z.array(Message).meta({ minItems: 1, maxItems: MAX_MESSAGES })]),
   responses: {
     200: { description: 'The answer, and notifications before it', contentType: 'text/event-stream' },
     202: { description: 'Notifications are taken, and not answered' },
@@ -35,11 +35,11 @@ export const callMcpRoute = defineRoute({
 });
 
 function isBatch({ length }: readonly unknown[]): boolean {
-  return length >= 1 && length <= MOST_MESSAGES;
+  return length >= 1 && length <= MAX_MESSAGES;
 }
 
 /** An error in the form of JSON-RPC 2.0, section 6: MCP clients read no other. */
 function notABatch(length: number): HttpResponse {
-  const message = `Invalid Request: a batch of ${length} messages: send 1 to ${MOST_MESSAGES}`;
+  const message = `Invalid Request: a batch of ${length} messages: send 1 to ${MAX_MESSAGES}`;
   return json(400, { jsonrpc: '2.0', error: { code: -32_600, message }, id: null });
 }

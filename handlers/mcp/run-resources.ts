@@ -15,7 +15,7 @@ import type { ToolContext } from './mcp-tool.ts';
 import { runOf, sandboxOf } from './tools/run-sandbox-tool.ts';
 
 /** Maximum size of a file in bytes: commands read larger ones. */
-export const MOST_FILE = 1024 * 1024;
+export const MAX_FILE_BYTES = 1024 * 1024;
 
 const PREFIX = 'porthole://runs/';
 const KEPT = 'all of 48 KiB; of more the first 16 KiB and the last 32 KiB';
@@ -101,9 +101,9 @@ export async function readFileBytes(
   path: string,
 ): Promise<Buffer> {
   const { content: file } = await readWorkspaceFile(services, sandboxId, path, signal);
-  const bytes = await readAtMost(file, MOST_FILE);
+  const bytes = await readAtMost(file, MAX_FILE_BYTES);
   if (bytes !== undefined) return bytes;
-  throw new PortholeError('payload_too_large', `${path} is larger than ${MOST_FILE} bytes`, {
+  throw new PortholeError('payload_too_large', `${path} is larger than ${MAX_FILE_BYTES} bytes`, {
     remedy: 'use run_command (head, tail, sed).',
   });
 }

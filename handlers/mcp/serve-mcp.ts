@@ -346,13 +346,13 @@ function bodyOf(
 }
 
 /** Limit of a result in characters: about 8,000 tokens. */
-const MOST_TEXT = 32_000;
+const MAX_TEXT_CHARS = 32_000;
 
 /** Drops the middle if it is too long: errors are at the end of an output. */
 function bounded(text: string): string {
-  if (text.length <= MOST_TEXT) return text;
-  const half = MOST_TEXT / 2;
-  const left = text.length - MOST_TEXT;
+  if (text.length <= MAX_TEXT_CHARS) return text;
+  const half = MAX_TEXT_CHARS / 2;
+  const left = text.length - MAX_TEXT_CHARS;
   return `${text.slice(0, half)}\n… ${left} characters left out …\n${text.slice(-half)}`;
 }
 

@@ -11,7 +11,7 @@ import {
   eventStream,
   frame,
   lastEventId,
-  LONGEST_STREAM_MS,
+  MAX_STREAM_MS,
   QUIET_FRAME,
 } from '../http/event-stream-response.ts';
 import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
@@ -45,7 +45,7 @@ export async function outputResponse(
   ref: StartedRef,
   range: OutputRange,
 ): Promise<HttpResponse> {
-  const over = anySignal(AbortSignal.timeout(LONGEST_STREAM_MS), services.stopping, ref.signal);
+  const over = anySignal(AbortSignal.timeout(MAX_STREAM_MS), services.stopping, ref.signal);
   return eventStream(frames(await followOutput(services, { ...ref, signal: over }, range), over));
 }
 

@@ -33,7 +33,7 @@ import {
 } from './process-dto.ts';
 
 /** Maximum size of one input, in bytes. */
-const MOST_INPUT = 32 * 1024 * 1024;
+const MAX_INPUT_BYTES = 32 * 1024 * 1024;
 
 const size = z
   .int('must be a whole number')
@@ -194,7 +194,7 @@ const sendProcessInputRoute = defineRoute({
   path: '/v1/sandbox/{id}/processes/{pid}/input',
   class: 'stream',
   summary: 'Write to the stdin of a process',
-  description: `Raw bytes, at most ${MOST_INPUT}. Answers once they are in the pipe; \`eof=true\` closes it behind them. Takes a process with \`stdin: true\` or a terminal.`,
+  description: `Raw bytes, at most ${MAX_INPUT_BYTES}. Answers once they are in the pipe; \`eof=true\` closes it behind them. Takes a process with \`stdin: true\` or a terminal.`,
   query: z.object({ eof: queryFlag() }),
   body: 'stream',
   responses: {
@@ -203,9 +203,9 @@ const sendProcessInputRoute = defineRoute({
   errors: [...one.errors, 'process_exited', 'payload_too_large'],
   async handle(request, services) {
     const body = limitedStream(request.stream(), {
-      bytes: MOST_INPUT,
+      bytes: MAX_INPUT_BYTES,
       tooLarge: () =>
-        new PortholeError('payload_too_large', `The input is over ${MOST_INPUT} bytes`, {
+        new PortholeError('payload_too_large', `The input is over ${MAX_INPUT_BYTES} bytes`, {
           remedy: 'send it in parts.',
         }),
       cutOff: () =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { checkSessionId } from '#core/processes/exec-sessions.ts';
-import { MOST_COLUMNS, readShell, readSize } from '#core/terminals/terminal-messages.ts';
+import { MAX_COLUMNS, readShell, readSize } from '#core/terminals/terminal-messages.ts';
 import { type MessageSocket, withListeners } from '#core/terminals/message-socket.ts';
 import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
@@ -10,12 +10,8 @@ import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 /** Unparsed: their validation and errors are the bridge's. */
 const Query = z.object({
-  cols: z
-    .string()
-    .optional()
-    .describe(`Columns, 1 to ${MOST_COLUMNS}`)
-    .meta({ type: 'integer', example: 80 }),
-  rows: z.string().optional().describe(`Rows, 1 to ${MOST_COLUMNS}`).meta({ type: 'integer', example: 24 }),
+  cols: z.string().optional().describe(`Columns, 1 to ${MAX_COLUMNS}`).meta({ type: 'integer', example: 80 }),
+  rows: z.string().optional().describe(`Rows, 1 to ${MAX_COLUMNS}`).meta({ type: 'integer', example: 24 }),
   shell: z
     .string()
     .optional()

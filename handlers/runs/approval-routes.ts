@@ -3,7 +3,7 @@ import { type DecidedApproval, decideApproval } from '#core/approvals/approval-d
 import { displayId } from '#core/approvals/approval-events.ts';
 import { APPROVAL_SCOPE_HELP, APPROVAL_SCOPE_NAMES } from '#core/approvals/approval-scopes.ts';
 import type { WaitingApproval } from '#core/approvals/approval-store.ts';
-import { type FollowWaiting, MOST_WAITING } from '#core/approvals/pending-approvals.ts';
+import { type FollowWaiting, MAX_WAITING } from '#core/approvals/pending-approvals.ts';
 import { type Caller, listedOwner, requirePerson } from '#core/callers.ts';
 import { askedHost, denyHost } from '#core/network/change-network.ts';
 import { findRun } from '#core/runs/find-run.ts';
@@ -178,7 +178,7 @@ const listApprovalsRoute = defineRoute({
   summary: 'List what waits for your decision, in all of your runs',
   responses: { 200: { description: 'What waits now', schema: WaitingApprovals } },
   async handle({ person }, { records, clock }) {
-    const waiting = await records.approvals.waiting(listedOwner(person), clock.now(), MOST_WAITING);
+    const waiting = await records.approvals.waiting(listedOwner(person), clock.now(), MAX_WAITING);
     return json(200, toWaitingApprovals(waiting));
   },
 });

@@ -4,9 +4,9 @@ import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import {
   findMessage,
   listMessages,
-  LONGEST_MESSAGE,
+  MAX_MESSAGE_CHARS,
   markRead,
-  MOST_MESSAGES,
+  MAX_MESSAGES,
   postMessage,
 } from '#core/inbox/use-inbox.ts';
 import type { Picture } from '#core/pages/page-browser.ts';
@@ -25,7 +25,7 @@ import { ID_PATTERN, json } from '../route.ts';
 import { defineRunRoute, RunPath } from './run-routes.ts';
 
 /** Characters of base64: 128 KiB of picture. */
-const LONGEST_PICTURE = 174_764;
+const MAX_PICTURE_CHARS = 174_764;
 
 const elementFields = {
   selector: z.string().min(1).max(500).describe('CSS, of this element alone when it was found'),
@@ -62,7 +62,7 @@ const MessageDto = z
   .meta({ id: 'InboxMessage' });
 
 export const InboxDto = z
-  .object({ messages: z.array(MessageDto).describe(`The oldest first, ${MOST_MESSAGES} at most`) })
+  .object({ messages: z.array(MessageDto).describe(`The oldest first, ${MAX_MESSAGES} at most`) })
   .meta({ id: 'Inbox' });
 
 const MessageWithPicture = MessageDto.extend({ picture: PictureDto.nullable() }).meta({
@@ -97,13 +97,13 @@ export const messageText = z
   .string()
   .trim()
   .min(1)
-  .max(LONGEST_MESSAGE, `at most ${LONGEST_MESSAGE} characters`);
+  .max(MAX_MESSAGE_CHARS, `at most ${MAX_MESSAGE_CHARS} characters`);
 
 const PictureBody = z.strictObject({
   media_type: z.enum(['image/png', 'image/jpeg']),
   width: z.int().min(1).max(10_000),
   height: z.int().min(1).max(10_000),
-  data: z.base64().min(1).max(LONGEST_PICTURE, 'at most 128 KiB of picture').describe('Base64'),
+  data: z.base64().min(1).max(MAX_PICTURE_CHARS, 'at most 128 KiB of picture').describe('Base64'),
 });
 
 const CommentBody = z
@@ -225,7 +225,7 @@ const markReadRoute = defineRunRoute({
   agents: true,
   channel: true,
   body: z
-    .strictObject({ messages: z.array(z.string().max(64)).min(1).max(MOST_MESSAGES) })
+    .strictObject({ messages: z.array(z.string().max(64)).min(1).max(MAX_MESSAGES) })
     .meta({ id: 'InboxRead' }),
   responses: { 204: { description: 'They are marked' } },
   async handle({ body, caller }, run, services) {

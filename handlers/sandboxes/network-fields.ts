@@ -1,12 +1,7 @@
 import { z } from 'zod';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import { MOST_RULES, NETWORK_MODES, type NetworkRule, ruleText } from '#core/network/network-policy.ts';
-import {
-  HTTPS_PORT,
-  MOST_SECRETS,
-  type NetworkSecret,
-  SECRET_PLACES,
-} from '#core/network/network-secrets.ts';
+import { MAX_RULES, NETWORK_MODES, type NetworkRule, ruleText } from '#core/network/network-policy.ts';
+import { HTTPS_PORT, MAX_SECRETS, type NetworkSecret, SECRET_PLACES } from '#core/network/network-secrets.ts';
 
 const Rule = z
   .union(
@@ -64,12 +59,12 @@ export const networkFields = {
     ),
   allow: z
     .array(Rule)
-    .max(MOST_RULES)
+    .max(MAX_RULES)
     .nullish()
     .describe('Hosts, on ports 80 and 443 unless others are named'),
   deny: z
     .array(Rule)
-    .max(MOST_RULES)
+    .max(MAX_RULES)
     .nullish()
     .describe('Hosts, on every port unless some are named. It wins over `allow`'),
   ask: z
@@ -87,7 +82,7 @@ export const networkFields = {
           ),
       }).meta({ id: 'SecretRequest' }),
     )
-    .max(MOST_SECRETS)
+    .max(MAX_SECRETS)
     .nullish()
     .describe(
       'Values that never enter the sandbox. The variable `name` has a placeholder there; requests to `host` over TLS get the value. Replaces the list before',

@@ -17,7 +17,7 @@ import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 import { SandboxName, SessionKey, TagFilter } from './sandbox-schemas.ts';
 
 /** Maximum number of ids in an error. */
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 const deleteSandboxesRoute = defineRoute({
   id: 'deleteSandboxes',
@@ -47,10 +47,10 @@ const deleteSandboxesRoute = defineRoute({
     for await (const sandbox of own) tagged.push(sandbox);
     const kept = tagged.filter(({ deleteWithThread }) => !deleteWithThread).map(({ id }) => id);
     if (kept.length > 0 && !query.force) {
-      const named = kept.slice(0, MOST_NAMED).join(', ');
+      const named = kept.slice(0, MAX_NAMED).join(', ');
       throw new PortholeError(
         'sandboxes_kept',
-        `${kept.length} of ${tagged.length} sandboxes were not made with delete_with_thread (${named}${kept.length > MOST_NAMED ? ', …' : ''}), so none was deleted: say force=true to delete them all.`,
+        `${kept.length} of ${tagged.length} sandboxes were not made with delete_with_thread (${named}${kept.length > MAX_NAMED ? ', …' : ''}), so none was deleted: say force=true to delete them all.`,
       );
     }
     // Sequentially: destroying is the provider's most expensive operation.

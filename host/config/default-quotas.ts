@@ -3,13 +3,13 @@ import type { Quota, Quotas } from '#core/sandboxes/sandbox-quotas.ts';
 
 /** Sandboxes that one person may have at a time, unless the configuration says otherwise. */
 const USUAL = 10;
-const MOST = 100;
+const MAX_SANDBOXES = 100;
 /** Memory of the machine for each sandbox of its only user: most of them are small or idle. */
 const MIB_EACH = 512;
 
 /** How many sandboxes the only user of a machine may have, for its memory in bytes. */
 export function sandboxesFor(memory: number): number {
-  return Math.min(MOST, Math.max(USUAL, Math.floor(memory / (MIB_EACH * 2 ** 20))));
+  return Math.min(MAX_SANDBOXES, Math.max(USUAL, Math.floor(memory / (MIB_EACH * 2 ** 20))));
 }
 
 /** Memory of this machine, or of the container that this process runs in. */

@@ -11,8 +11,8 @@ import { suite } from '#test/support/suite.ts';
 import { PACKAGE, python, pythonMissing, typeCache, unpackWheel } from './support/python-environment.ts';
 
 /** A module that hangs is ended, and shows its stacks, before jest gives up. */
-const MOST_MS = 170_000;
-jest.setTimeout(MOST_MS + 10_000);
+const MAX_MODULE_MS = 170_000;
+jest.setTimeout(MAX_MODULE_MS + 10_000);
 
 suite('the Python package', pythonMissing, () => {
   let host: TestHost;
@@ -31,7 +31,7 @@ suite('the Python package', pythonMissing, () => {
       PORTHOLE_API_KEY: ALICE,
     };
     try {
-      return (await promisify(execFile)(python, ['-m', name, ...args], { cwd, env, timeout: MOST_MS }))
+      return (await promisify(execFile)(python, ['-m', name, ...args], { cwd, env, timeout: MAX_MODULE_MS }))
         .stdout;
     } catch (error) {
       const { stdout, stderr } = error as { readonly stdout: string; readonly stderr: string };

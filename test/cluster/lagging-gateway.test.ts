@@ -36,7 +36,7 @@ const MINUTE = 60_000;
 const STARTS = repetitions(450);
 /** Starts in flight at once. */
 const AT_ONCE = 64;
-const LONGEST_LAG_MS = 5_000;
+const MAX_LAG_MS = 5_000;
 const PROXIES = ['127.0.0.1', '127.0.0.2', '127.0.0.3'];
 /** Extra delay of every third route at one of the proxies. */
 const REPLICA_LAG_MS = 1_500;
@@ -45,7 +45,7 @@ const NO_ENDPOINT_MS = 400;
 /** Deterministic per name: lags are spread evenly from zero to the longest. */
 function programming(route: string, proxy: number): Programming {
   const hash = createHash('sha256').update(route).digest();
-  const lag = (hash.readUInt16BE(0) / 65_536) * LONGEST_LAG_MS;
+  const lag = (hash.readUInt16BE(0) / 65_536) * MAX_LAG_MS;
   const isLate = hash.readUInt8(2) % 3 === 0 && hash.readUInt8(3) % PROXIES.length === proxy;
   const knownAt = lag + (isLate ? REPLICA_LAG_MS : 0);
   const hasNoEndpoint = hash.readUInt8(4) % 2 === 0;

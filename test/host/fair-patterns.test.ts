@@ -4,7 +4,7 @@ import { ALICE, BOB, PEOPLE } from './support/people.ts';
 import { makeRun } from './support/runs.ts';
 
 /** Before: 48 s. A busy machine needs more than the 250 ms of a quiet one. */
-const MOST_MS = 2_000;
+const MAX_WAIT_MS = 2_000;
 const MCP = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' };
 
 let porthole: TestHost;
@@ -25,5 +25,5 @@ test('answers another owner while an agent sends 80 kB that begin signed tokens'
   while (answers.length < 5) answers.push(await porthole.call('GET', '/api/runs', { token: ALICE }));
   expect((await hostile).status).toBe(200);
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-  expect(performance.now() - began).toBeLessThan(MOST_MS);
+  expect(performance.now() - began).toBeLessThan(MAX_WAIT_MS);
 });

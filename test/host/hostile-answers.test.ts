@@ -14,9 +14,9 @@ import { makeRun } from './support/runs.ts';
 /** Of each kind, in milliseconds. */
 const ROUND_MS = 1_000;
 /** What another owner may wait, in milliseconds, beyond what the machine makes it wait. */
-const MOST_WAIT_MS = 250;
+const MAX_WAIT_MS = 250;
 /** Processor time of one pass of the event loop, in milliseconds. */
-const MOST_BLOCK_MS = 150;
+const MAX_BLOCK_MS = 150;
 
 let porthole: TestHost;
 let guest: Worker;
@@ -170,7 +170,7 @@ test('answers another owner while a guest sends hostile answers of each kind to 
   guest.postMessage('', []);
   const slow: string[] = [];
   let usual = await watchHost(ROUND_MS);
-  const isSlow = ({ wait, block }: Seen) => wait > MOST_WAIT_MS + 3 * usual.wait || block > MOST_BLOCK_MS;
+  const isSlow = ({ wait, block }: Seen) => wait > MAX_WAIT_MS + 3 * usual.wait || block > MAX_BLOCK_MS;
   for (const kind of kinds) {
     let seen = await round(kind);
     // Other processes may have taken the machine for a moment.

@@ -1,7 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { MOST_MESSAGES } from '#core/inbox/use-inbox.ts';
+import { MAX_MESSAGES } from '#core/inbox/use-inbox.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { Porthole } from '../../client/index.ts';
 import { readTimeline } from './support/approvals.ts';
@@ -120,11 +120,11 @@ describe('the inbox of a run', () => {
   test('is bounded, and ends with its run', async () => {
     const run = await begin();
     const { records } = porthole.host.services;
-    for (let at = 0; at < MOST_MESSAGES; at += 1) {
+    for (let at = 0; at < MAX_MESSAGES; at += 1) {
       expect((await post(run, { text: `${at}` })).status).toBe(201);
     }
     expect(outcome(await post(run, { text: 'one more' }))).toEqual([429, 'too_many_messages']);
-    expect(await list(run, ALICE)).toHaveLength(MOST_MESSAGES);
+    expect(await list(run, ALICE)).toHaveLength(MAX_MESSAGES);
     const ended = await begin();
     await records.runs.complete(ended.runId, new Date());
     expect(outcome(await post(ended, { text: 'a' }))).toEqual([409, 'run_ended']);

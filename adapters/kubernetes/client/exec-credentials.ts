@@ -15,7 +15,7 @@ const Plugin = z.object({
 });
 
 /** A plugin may call its cloud; nothing answers a question that it asks. */
-const LONGEST_MS = 60_000;
+const MAX_PLUGIN_MS = 60_000;
 
 /**
  * Credentials by an exec plugin (KEP-541). The plugin runs again when its credential expires, and
@@ -26,7 +26,7 @@ const LONGEST_MS = 60_000;
 export async function execCredentials(
   user: { readonly name: string; readonly exec: unknown },
   folder: string,
-  longestMs = LONGEST_MS,
+  longestMs = MAX_PLUGIN_MS,
 ): Promise<Pick<ClusterAccess, 'cert' | 'key' | 'token'>> {
   const { success, data: plugin, error } = Plugin.safeParse(user.exec);
   if (!success) throw new Error(`User "${user.name}" has an invalid plugin: ${z.prettifyError(error)}`);

@@ -14,7 +14,7 @@ import { isAtAddress, type Pod, podState, type RunningPod } from './pod-state.ts
 const KNOWN_MS = 5_000;
 
 /** Pods that are kept, the last seen ones. */
-const MOST_KEPT = 10_000;
+const MAX_KEPT = 10_000;
 
 export interface PodIdentitiesOptions {
   readonly client: KubernetesClient;
@@ -88,5 +88,5 @@ function keep<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);
   map.set(key, value);
   const [oldest] = map.keys();
-  if (map.size > MOST_KEPT && oldest !== undefined) map.delete(oldest);
+  if (map.size > MAX_KEPT && oldest !== undefined) map.delete(oldest);
 }

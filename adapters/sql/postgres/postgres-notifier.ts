@@ -15,7 +15,7 @@ const CHANNEL = 'porthole_timeline';
 const KEEP_ALIVE_MS = 30_000;
 /** Pause between attempts to reconnect, in milliseconds; doubles each time. */
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 
 /**
  * PostgreSQL's LISTEN/NOTIFY. The notification is part of the appending transaction, so it arrives
@@ -64,9 +64,9 @@ export function postgresNotifier({ url, log }: PostgresNotifierOptions): Notifie
       } catch (error) {
         if (!closing.signal.aborted) log?.warn({ err: error }, 'the LISTEN connection for run events failed');
       }
-      if (performance.now() - began > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS;
+      if (performance.now() - began > MAX_PAUSE_MS) pause = FIRST_PAUSE_MS;
       await delay(pause, undefined, { signal: closing.signal }).catch(() => undefined);
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      pause = Math.min(pause * 2, MAX_PAUSE_MS);
     }
   };
 

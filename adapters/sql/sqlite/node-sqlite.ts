@@ -14,7 +14,7 @@ import {
 import { isBusy, NulCharacter } from './sqlite-sql-dialect.ts';
 
 /** Longest pause between two polls of a busy file, in milliseconds. */
-const LONGEST_PAUSE_MS = 25;
+const MAX_PAUSE_MS = 25;
 
 /**
  * Retries `work`, one statement, while another connection holds the file, up to `timeoutMs`.
@@ -23,7 +23,7 @@ const LONGEST_PAUSE_MS = 25;
  */
 async function whileBusy<T>(timeoutMs: number, work: () => T): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+  for (let pause = 1; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
     try {
       return work();
     } catch (error) {

@@ -10,7 +10,7 @@ export type Expected = { readonly words: Words } | { readonly names: readonly st
 
 /** Limit for names of the server, in milliseconds: a person waits at the prompt. */
 const LOOKUP_MS = 3_000;
-const MOST_NAMES = 100;
+const MAX_NAMES = 100;
 
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `_porthole() {
@@ -160,12 +160,12 @@ async function wordsFor(context: Context, expected: Expected, words: readonly st
         if (info === undefined) continue;
         const word = info.name ?? info.id;
         found.push([name === 'sandbox' ? word : `${word}:`, info.state]);
-        if (found.length >= MOST_NAMES) break;
+        if (found.length >= MAX_NAMES) break;
       }
     } else if (name === 'run') {
       for await (const { id, info } of porthole.runs.list({ status: 'running', signal })) {
         found.push([id, info.title ?? '']);
-        if (found.length >= MOST_NAMES) break;
+        if (found.length >= MAX_NAMES) break;
       }
     } else if (name === 'server') {
       const servers = await (await holdSandbox(named)).servers.list({ signal });
@@ -173,7 +173,7 @@ async function wordsFor(context: Context, expected: Expected, words: readonly st
     } else if (name === 'process') {
       const processes = await (await holdSandbox(named)).processes.list({ signal });
       const own = processes.filter(({ info }) => info.started_by.kind !== 'server');
-      found.push(...own.slice(0, MOST_NAMES).map(({ id, info }) => [id, info.argv.join(' ')] as const));
+      found.push(...own.slice(0, MAX_NAMES).map(({ id, info }) => [id, info.argv.join(' ')] as const));
     } else if (name === 'port') {
       const ports = await (await holdSandbox(named)).ports.list({ signal });
       found.push(...ports.map((each) => [String(each.port), each.program ?? ''] as const));

@@ -7,7 +7,7 @@ import { runOf } from '../run-of.ts';
 import { write } from '../print.ts';
 
 /** Responses that are printed whole, in bytes. */
-const MOST_JSON_BYTES = 16_777_216;
+const MAX_JSON_BYTES = 16_777_216;
 
 export const curlCommand: CommandSpec = {
   name: 'curl',
@@ -52,8 +52,8 @@ export const curlCommand: CommandSpec = {
     });
     const { status, statusText } = response;
     if (given.is('json')) {
-      const bytes = await readAtMost(response.body, MOST_JSON_BYTES);
-      const text = decodeText(bytes, bytes.length === MOST_JSON_BYTES);
+      const bytes = await readAtMost(response.body, MAX_JSON_BYTES);
+      const text = decodeText(bytes, bytes.length === MAX_JSON_BYTES);
       await print(JSON.stringify({ status, headers: Object.fromEntries(response.headers), body: text }));
     } else {
       if (given.is('include')) {

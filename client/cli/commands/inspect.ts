@@ -112,7 +112,7 @@ async function findStarted(
   if (server) return { server };
   const process = own.find(({ id }) => id === name) ?? own.find(({ info }) => info.name === name);
   if (name !== undefined && process !== undefined) return { process };
-  const names = [...servers.map((each) => each.name), ...own.map(({ id }) => id)].slice(0, MOST_NAMES);
+  const names = [...servers.map((each) => each.name), ...own.map(({ id }) => id)].slice(0, MAX_NAMES);
   const choice = names.length === 0 ? 'Nothing was started there.' : `There are: ${names.join(', ')}.`;
   if (name === undefined) throw new UsageError(`name a server or a process. ${choice}`);
   throw new PortholeError(`There is no server or process ${JSON.stringify(name.slice(0, 64))}. ${choice}`, {
@@ -122,7 +122,7 @@ async function findStarted(
 }
 
 /** Names that an error lists. */
-const MOST_NAMES = 20;
+const MAX_NAMES = 20;
 
 export const eventsCommand: CommandSpec = {
   name: 'events',

@@ -9,7 +9,7 @@ import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import type { EditsOptions } from './folder-edits.ts';
 
 /** Limit of a file that is brought, in bytes. */
-const MOST_BYTES = 33_554_432;
+const MAX_FILE_BYTES = 33_554_432;
 
 /**
  * Brings edits of files in a sandbox to a folder here, until the signal aborts. A file that has
@@ -51,7 +51,7 @@ async function bringerOf(
     const target = join(root, path);
     await refuseLinks(root, dirname(target));
     const here = await contentOf(target);
-    if (type === 'changed' && (file?.size ?? 0) > MOST_BYTES) throw new Error('it has more than 32 MiB');
+    if (type === 'changed' && (file?.size ?? 0) > MAX_FILE_BYTES) throw new Error('it has more than 32 MiB');
     const theirs = type === 'deleted' ? undefined : Buffer.from(await sandbox.files.bytes(there, { signal }));
     if (here === theirs || (here !== undefined && theirs !== undefined && here.equals(theirs))) return;
     const sent = (await memory.recall(place)).entries.get(path);

@@ -12,7 +12,7 @@ import { lastLineOf, type Progress, type Report } from './progress.ts';
 /** Timeout of an install in milliseconds: one without a network hangs. */
 const INSTALL_MS = 600_000;
 /** Characters of an output that are kept for an error. */
-const MOST_KEPT = 65_536;
+const MAX_KEPT_CHARS = 65_536;
 
 /** Folders of a virtual environment on this machine. */
 const VENVS = ['.venv', 'venv'];
@@ -58,7 +58,7 @@ async function runShown(run: Run, line: string, report: Report, signal: AbortSig
     else {
       take(event.data);
       const text = decoders[event.type].decode(event.data, { stream: true });
-      kept[event.type] = `${kept[event.type]}${text}`.slice(-MOST_KEPT);
+      kept[event.type] = `${kept[event.type]}${text}`.slice(-MAX_KEPT_CHARS);
     }
   }
   return { exitCode, ...kept, truncated: false };

@@ -105,10 +105,10 @@ export function lastLineOf(report: Report): (chunk: Uint8Array) => void {
   let open = '';
   return (chunk) => {
     const lines = `${open}${decoder.decode(chunk, { stream: true })}`.split(/[\r\n]+/);
-    open = (lines.at(-1) ?? '').slice(-MOST_OF_LINE);
+    open = (lines.at(-1) ?? '').slice(-MAX_LINE_CHARS);
     const last = lines.map(stripVTControlCharacters).findLast((line) => line.trim() !== '');
-    if (last !== undefined) report(last.trim().slice(0, MOST_OF_LINE));
+    if (last !== undefined) report(last.trim().slice(0, MAX_LINE_CHARS));
   };
 }
 
-const MOST_OF_LINE = 200;
+const MAX_LINE_CHARS = 200;

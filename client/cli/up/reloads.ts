@@ -4,11 +4,11 @@
  * @param scripts of package.json, which the line may run
  */
 export function needsRestart(line: string, scripts: Readonly<Record<string, string>> = {}): boolean {
-  return needs(line, scripts, MOST_SCRIPTS);
+  return needs(line, scripts, MAX_SCRIPTS);
 }
 
 /** A script may run another one, and itself by mistake. */
-const MOST_SCRIPTS = 5;
+const MAX_SCRIPTS = 5;
 
 function needs(line: string, scripts: Readonly<Record<string, string>>, left: number): boolean {
   // The last part is the server: `npm run build && node dist/server.js`.

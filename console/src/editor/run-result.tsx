@@ -11,7 +11,7 @@ import { inputsFor, readInputs } from './tool-inputs.ts';
 import type { ToolRun, UnderWay } from './use-tool-runs.ts';
 
 /** Maximum characters shown: browsers take seconds to lay out a megabyte in one line. */
-const MOST_SHOWN = 50_000;
+const MAX_SHOWN_CHARS = 50_000;
 
 interface BoundedTextProps {
   readonly label: string;
@@ -22,16 +22,16 @@ interface BoundedTextProps {
 
 /** A text that may be megabytes: its beginning, and a download of all of it. */
 function BoundedText({ label, text, file }: BoundedTextProps) {
-  const isCut = text.length > MOST_SHOWN;
+  const isCut = text.length > MAX_SHOWN_CHARS;
   return (
     <>
       {/* It may scroll: then a keyboard must reach it. */}
       <pre tabIndex={0} role="region" aria-label={label}>
-        {isCut ? text.slice(0, MOST_SHOWN) : text}
+        {isCut ? text.slice(0, MAX_SHOWN_CHARS) : text}
       </pre>
       {isCut ? (
         <p className="hint">
-          The first {MOST_SHOWN.toLocaleString('en')} characters. <WholeText text={text} file={file} />
+          The first {MAX_SHOWN_CHARS.toLocaleString('en')} characters. <WholeText text={text} file={file} />
         </p>
       ) : null}
     </>
@@ -66,7 +66,7 @@ interface OfferedAction {
 }
 
 /** Maximum characters; longer ones are truncated. */
-const MOST_TITLE = 80;
+const MAX_TITLE_CHARS = 80;
 
 /**
  * The next actions of a run: `title` (or `label`), `description` and `input_schema` are read, other
@@ -79,7 +79,7 @@ function offeredBy({ next_actions: actions }: ToolRun): readonly OfferedAction[]
     const schema = action['input_schema'];
     return {
       id: action.id,
-      title: plainText(title, MOST_TITLE),
+      title: plainText(title, MAX_TITLE_CHARS),
       description: text('description'),
       inputs: isObject(schema) ? { schema, fields: fieldsOf(schema) } : undefined,
     };

@@ -17,9 +17,9 @@ export interface FormField {
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Maximum fields of a form; a schema with more is edited as JSON. */
-const MOST_FIELDS = 60;
+const MAX_FIELDS = 60;
 /** Maximum options of one field. */
-const MOST_OPTIONS = 200;
+const MAX_OPTIONS = 200;
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -34,7 +34,7 @@ export function fieldsOf(schema: unknown): readonly FormField[] | undefined {
   if (schema['type'] !== undefined && schema['type'] !== 'object') return undefined;
   if ('$ref' in schema || 'oneOf' in schema || 'anyOf' in schema) return undefined;
   const properties = Object.entries(schema['properties']);
-  if (properties.length === 0 || properties.length > MOST_FIELDS) return undefined;
+  if (properties.length === 0 || properties.length > MAX_FIELDS) return undefined;
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
   return properties.map(([name, property]) => fieldOf(name, property, required.includes(name)));
 }
@@ -61,7 +61,7 @@ function fieldOf(name: string, property: unknown, required: boolean): FormField 
 function optionsOf(schema: JsonObject): readonly unknown[] | undefined {
   if ('const' in schema) return [schema['const']];
   const options = schema['enum'];
-  return Array.isArray(options) && options.length > 0 && options.length <= MOST_OPTIONS ? options : undefined;
+  return Array.isArray(options) && options.length > 0 && options.length <= MAX_OPTIONS ? options : undefined;
 }
 
 function kindOf(schema: JsonObject): FormField['kind'] {

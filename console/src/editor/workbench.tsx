@@ -261,12 +261,12 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
 }
 
 /** Longer chains of actions must be restarted by hand. */
-const MOST_STEPS = 50;
+const MAX_STEPS = 50;
 
 /** The first run of a chain of actions: its inputs can be reused. */
 async function firstOf(run: ToolRun): Promise<ToolRun> {
   let first = run;
-  for (let step = 0; step < MOST_STEPS && first.parent_run_id !== null; step += 1) {
+  for (let step = 0; step < MAX_STEPS && first.parent_run_id !== null; step += 1) {
     first = await call('GET /api/v1/editor/tool-runs/{run_id}', { path: { run_id: first.parent_run_id } });
   }
   return first;

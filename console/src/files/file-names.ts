@@ -15,7 +15,7 @@ export function languageName(path: string): string {
 }
 
 /** Maximum size of an editable text, in bytes. */
-export const MOST_TEXT = 1_048_576;
+export const MAX_TEXT_BYTES = 1_048_576;
 
 /**
  * Image types that browsers render without running code. Not SVG, which is a document: it is shown

@@ -34,10 +34,10 @@ interface FileTreeProps {
 /** Marks what is dragged within this tree: a page of another origin cannot name a path to move. */
 const DRAGGED = 'application/x-porthole-path';
 /** A folder dropped from the machine with more is cut here; the API refuses it as well. */
-const MOST_DROPPED = 10_000;
+const MAX_DROPPED = 10_000;
 
 /** A folder with more is cut in the tree; the list shows all. */
-const MOST = 500;
+const MAX_ROWS = 500;
 
 interface Node {
   readonly entry: Entry;
@@ -65,7 +65,7 @@ export default function FileTree({
   const below = (folder: string): readonly Node[] =>
     arranged(listings.get(folder) ?? [], { hidden: true, wanted: '', order: 'name' })
       .filter(({ type, path }) => type !== 'other' && isReachable(path))
-      .slice(0, MOST)
+      .slice(0, MAX_ROWS)
       .map((entry) => ({ entry, children: expanded.has(entry.path) ? below(entry.path) : [] }));
   const { busy, problem, attempt, retry } = useAttempt();
   const { canWork } = usePageRights();
@@ -217,7 +217,7 @@ export default function FileTree({
 async function incomingOf(items: readonly DropItem[], before = ''): Promise<Incoming[]> {
   const found: Incoming[] = [];
   for (const item of items) {
-    if (found.length > MOST_DROPPED) break;
+    if (found.length > MAX_DROPPED) break;
     if (item.kind === 'file') found.push({ path: `${before}${item.name}`, file: await item.getFile() });
     if (item.kind !== 'directory') continue;
     const below: DropItem[] = [];

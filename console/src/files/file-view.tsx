@@ -10,7 +10,7 @@ import {
   addressOfFile,
   isPdf,
   languageName,
-  MOST_TEXT,
+  MAX_TEXT_BYTES,
   pictureType,
   shownName,
   type Text,
@@ -25,7 +25,7 @@ const PdfView = lazyPart(() => import('./pdf-view.tsx'));
 /** Maximum bytes shown of a longer text. */
 const SHOWN_TEXT = 262_144;
 /** Of a picture or a PDF, in bytes. */
-const MOST_PICTURE = 16_777_216;
+const MAX_PICTURE_BYTES = 16_777_216;
 
 type Shown =
   | { readonly kind: 'text'; readonly text: Text }
@@ -71,7 +71,7 @@ export default function FileView({
     setShown(undefined);
     readBeginning(
       address,
-      (head) => (pictureType(head) !== undefined || isPdf(head) ? MOST_PICTURE : MOST_TEXT),
+      (head) => (pictureType(head) !== undefined || isPdf(head) ? MAX_PICTURE_BYTES : MAX_TEXT_BYTES),
       ended.signal,
     ).then(
       ({ bytes, isCut }) => setShown(classified(bytes, isCut)),
@@ -145,8 +145,8 @@ export default function FileView({
       {shown?.kind === 'beginning' ? (
         <>
           <p className="reason">
-            This text has more than {formatSize(MOST_TEXT)}. Its first {formatSize(SHOWN_TEXT)} are shown, and
-            cannot be changed here.
+            This text has more than {formatSize(MAX_TEXT_BYTES)}. Its first {formatSize(SHOWN_TEXT)} are
+            shown, and cannot be changed here.
           </p>
           <CodeEditor
             label={`Beginning of ${name}`}
@@ -166,12 +166,12 @@ function classified(bytes: Uint8Array<ArrayBuffer>, isCut: boolean): Shown {
   const type = pictureType(bytes);
   if (type !== undefined) {
     return isCut
-      ? { kind: 'none', words: `This picture has more than ${formatSize(MOST_PICTURE)}` }
+      ? { kind: 'none', words: `This picture has more than ${formatSize(MAX_PICTURE_BYTES)}` }
       : { kind: 'picture', bytes, type };
   }
   if (isPdf(bytes)) {
     return isCut
-      ? { kind: 'none', words: `This PDF has more than ${formatSize(MOST_PICTURE)}` }
+      ? { kind: 'none', words: `This PDF has more than ${formatSize(MAX_PICTURE_BYTES)}` }
       : { kind: 'pdf', bytes };
   }
   const text = textOf(bytes, isCut);

@@ -6,9 +6,9 @@ import { Button, Loading, Problem } from '../parts/elements.tsx';
 /** A page that takes longer is given up: a document may be made to draw for ever. */
 const PATIENCE_MS = 30_000;
 /** Pixels of one image of a document, and of one page. */
-const MOST_PIXELS = 16_777_216;
+const MAX_PIXELS = 16_777_216;
 /** Characters of a page for screen readers. */
-const MOST_TEXT = 20_000;
+const MAX_TEXT_CHARS = 20_000;
 
 interface PdfViewProps {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -58,7 +58,7 @@ function openPdf(bytes: Uint8Array<ArrayBuffer>, worker: PDFWorker): PDFDocument
     // The worker takes its bytes over.
     data: bytes.slice(),
     worker,
-    maxImageSize: MOST_PIXELS,
+    maxImageSize: MAX_PIXELS,
     enableXfa: false,
     useWasm: false,
     useWorkerFetch: false,
@@ -106,7 +106,7 @@ function PdfPages({ pdf, name, onProblem }: PdfPagesProps) {
       const { width, height } = page.getViewport({ scale: 1 });
       const wanted = ((place.clientWidth || width) / width) * devicePixelRatio;
       const viewport = page.getViewport({
-        scale: Math.min(wanted, Math.sqrt(MOST_PIXELS / (width * height))),
+        scale: Math.min(wanted, Math.sqrt(MAX_PIXELS / (width * height))),
       });
       if (isOver) return;
       place.width = Math.max(1, Math.floor(viewport.width));
@@ -116,7 +116,7 @@ function PdfPages({ pdf, name, onProblem }: PdfPagesProps) {
       await task.promise;
       const { items } = await page.getTextContent();
       const words = items.map((item) => ('str' in item ? item.str : '')).join(' ');
-      if (!isOver) setText(words.slice(0, MOST_TEXT));
+      if (!isOver) setText(words.slice(0, MAX_TEXT_CHARS));
     };
     setText('');
     draw().then(

@@ -11,14 +11,14 @@ interface QuickOpenProps {
 }
 
 /** Rows at a time. */
-const MOST = 50;
+const MAX_ROWS = 50;
 
 /** Opens a file of the workspace by some letters of its path. */
 export default function QuickOpen({ sandboxId, onFile, onClose }: QuickOpenProps) {
   const { value: paths, problem } = usePolled(() => listPaths(sandboxId), sandboxId);
   const find = useCallback(
     (text: string) =>
-      rankPaths(paths ?? [], text, MOST).map((path) => {
+      rankPaths(paths ?? [], text, MAX_ROWS).map((path) => {
         const at = path.lastIndexOf('/');
         return {
           id: path,

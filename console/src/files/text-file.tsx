@@ -7,7 +7,7 @@ import { usePageRights } from '../live/page-rights.ts';
 import { Button, Problem } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 import { useAttempt } from '../live/use-live.ts';
-import { bytesOf, languageName, MOST_TEXT, type Text, textOf, shownName } from './file-names.ts';
+import { bytesOf, languageName, MAX_TEXT_BYTES, type Text, textOf, shownName } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 import { readBeginning } from './read-beginning.ts';
 import { texts } from './unsaved-texts.ts';
@@ -217,7 +217,7 @@ export function TextFile({
 /** How the file has changed; undefined: unchanged. */
 async function whatIsThere(address: string, saved: string): Promise<Change | undefined> {
   try {
-    const { bytes, isCut } = await readBeginning(address, () => MOST_TEXT);
+    const { bytes, isCut } = await readBeginning(address, () => MAX_TEXT_BYTES);
     return !isCut && textOf(bytes)?.text === saved ? undefined : 'changed';
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return 'deleted';

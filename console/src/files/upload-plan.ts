@@ -1,9 +1,9 @@
 import type { Incoming } from './file-names.ts';
 
 /** Files of one request: the API's limit. */
-const MOST_FILES = 1_000;
+const MAX_FILES = 1_000;
 /** Bytes of one request, unless one file has more: what was sent before a failure stays. */
-const MOST_BYTES = 251_658_240;
+const MAX_REQUEST_BYTES = 251_658_240;
 
 /** How files are sent. */
 export function planUpload(files: readonly Incoming[]) {
@@ -19,7 +19,7 @@ export function planUpload(files: readonly Incoming[]) {
       continue;
     }
     const last = batches.at(-1);
-    if (last === undefined || last.length >= MOST_FILES || bytes + each.file.size > MOST_BYTES) {
+    if (last === undefined || last.length >= MAX_FILES || bytes + each.file.size > MAX_REQUEST_BYTES) {
       batches.push([each]);
       bytes = each.file.size;
     } else {

@@ -18,11 +18,11 @@ export function listPaths(sandboxId: string): Promise<readonly string[]> {
 }
 
 /** A list with more is cut. */
-const MOST_FOLDERS = 1_000;
+const MAX_FOLDERS = 1_000;
 
 /** The absolute paths of the folders of a workspace, and the workspace itself. */
 export async function listFolders(sandboxId: string): Promise<readonly string[]> {
-  return [ROOT, ...(await list(sandboxId, 'directory'))].slice(0, MOST_FOLDERS);
+  return [ROOT, ...(await list(sandboxId, 'directory'))].slice(0, MAX_FOLDERS);
 }
 
 /**

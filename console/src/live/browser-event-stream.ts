@@ -13,7 +13,7 @@ export interface FollowOptions {
 }
 
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 15_000;
+const MAX_PAUSE_MS = 15_000;
 
 /**
  * Follows a stream until the signal aborts. Reconnects with the last event id, so that no event is
@@ -59,7 +59,7 @@ export async function followEvents(
     onState(false);
     if (signal.aborted) return;
     await pause(next, signal);
-    next = Math.min(next * 2, LONGEST_PAUSE_MS);
+    next = Math.min(next * 2, MAX_PAUSE_MS);
   }
 }
 

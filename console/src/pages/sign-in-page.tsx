@@ -30,11 +30,11 @@ function takeProblem(): string | undefined {
 }
 
 /** The API's limit. */
-const LONGEST_PATH = 1_000;
+const MAX_PATH_CHARS = 1_000;
 
 function herePath(): string {
   const path = `${location.pathname}${location.search}${location.hash}`;
-  return path.length > LONGEST_PATH ? '/' : path;
+  return path.length > MAX_PATH_CHARS ? '/' : path;
 }
 
 export interface SignInPageProps {

@@ -10,13 +10,13 @@ import { TableHead } from '../lists/table-head.tsx';
 type Tool = Answer<'GET /api/v1/editor/tools'>['tools'][number];
 
 /** Maximum tools listed; programs can paginate. */
-const MOST = 1_000;
+const MAX_TOOLS = 1_000;
 
 /** The user's tools of the editor. */
 export default function ToolsPage() {
   const { value, problem, reload } = useAnswer(
     'GET /api/v1/editor/tools',
-    { query: { limit: MOST } },
+    { query: { limit: MAX_TOOLS } },
     10_000,
   );
   const [search, setSearch] = useState('');
@@ -58,7 +58,7 @@ export default function ToolsPage() {
             </table>
           )}
           {value.next === null ? null : (
-            <p className="quiet">These are the newest {MOST}: the API has the others.</p>
+            <p className="quiet">These are the newest {MAX_TOOLS}: the API has the others.</p>
           )}
         </>
       )}

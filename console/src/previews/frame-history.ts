@@ -11,7 +11,7 @@ export interface FrameHistory {
 export const START: FrameHistory = { paths: ['/'], at: 0 };
 
 /** Maximum paths; the oldest is dropped. */
-const MOST = 100;
+const MAX_PATHS = 100;
 
 export function currentPath({ paths, at }: FrameHistory): string {
   return paths[at] ?? '/';
@@ -19,7 +19,7 @@ export function currentPath({ paths, at }: FrameHistory): string {
 
 /** Opens a path: paths ahead of the current one are dropped, like in a browser. */
 export function openPath({ paths, at }: FrameHistory, path: string): FrameHistory {
-  const next = [...paths.slice(0, at + 1), path].slice(-MOST);
+  const next = [...paths.slice(0, at + 1), path].slice(-MAX_PATHS);
   return { paths: next, at: next.length - 1 };
 }
 

@@ -72,7 +72,7 @@ export function previewStatus(
 }
 
 /** Characters of a comment of the inbox. */
-const LONGEST_COMMENT = 2_000;
+const MAX_COMMENT_CHARS = 2_000;
 
 /** What a check found: a fault, its causes, the most likely first. */
 interface Findings {
@@ -98,7 +98,7 @@ export function findingsComment(
   });
   const what = result === 'broken' ? 'is broken' : 'may have a fault';
   const head = `The page ${plainText(path, 200)} on port ${port} ${what}. Porthole’s browser found:`;
-  return [head, ...lines].join('\n').slice(0, LONGEST_COMMENT);
+  return [head, ...lines].join('\n').slice(0, MAX_COMMENT_CHARS);
 }
 
 /** Texts of the page: untrusted, and truncated. */

@@ -5,7 +5,7 @@ const ESCAPES = /\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 
 /** Characters kept of a log; older ones are dropped, at the start of a line. */
-const MOST = 200_000;
+const MAX_LOG_CHARS = 200_000;
 
 /** Output of a program as text: hostile, so nothing in it can hide or reorder what it says. */
 export function logText(raw: string): string {
@@ -22,8 +22,8 @@ export function logText(raw: string): string {
 /** The log after more output. */
 export function appendLog(log: string, more: string): string {
   const all = log + more;
-  if (all.length <= MOST) return all;
-  const cut = all.slice(-MOST);
+  if (all.length <= MAX_LOG_CHARS) return all;
+  const cut = all.slice(-MAX_LOG_CHARS);
   return cut.slice(cut.indexOf('\n') + 1);
 }
 

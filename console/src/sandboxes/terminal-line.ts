@@ -25,7 +25,7 @@ export interface LineOptions {
 }
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
+const MAX_PAUSE_MS = 10_000;
 /**
  * After this many failed attempts, while the API responds, the message names a possible cause in
  * between.
@@ -36,7 +36,7 @@ const BLOCKED = ' WebSockets are blocked: configure the proxy in front of Portho
  * Unrendered bytes at which the program is paused, and at which it resumes. Low, so that Ctrl-C
  * takes effect at once.
  */
-const MOST_UNSHOWN = 524_288;
+const MAX_UNSHOWN_BYTES = 524_288;
 const FEW_UNSHOWN = 131_072;
 /** Replay buffer of the server, in bytes: output of this length was cut at its start. */
 const REPLAYED = 262_144;
@@ -93,7 +93,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
     let hasEnded = false;
     const show = (bytes: Uint8Array) => {
       unshown += bytes.length;
-      if (unshown > MOST_UNSHOWN && !isHeld) {
+      if (unshown > MAX_UNSHOWN_BYTES && !isHeld) {
         isHeld = true;
         line.send('{"type":"pause"}');
       }
@@ -154,7 +154,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
 
   const retry = () => {
     timer = setTimeout(() => void comeBack(), pause);
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    pause = Math.min(pause * 2, MAX_PAUSE_MS);
   };
 
   /**

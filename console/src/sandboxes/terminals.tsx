@@ -12,7 +12,7 @@ import { usePlace } from './use-place.ts';
 const TerminalView = lazyPart(() => import('./terminal-view.tsx'));
 
 /** The server's limit, beyond which it ends the terminal unused for longest. */
-const MOST = 16;
+const MAX_TERMINALS = 16;
 /** A preference, not a secret: stored in the browser. */
 const READ = 'porthole-screen-reader';
 
@@ -27,7 +27,7 @@ function readNumbers(text: string | null): readonly number[] {
     .split('.')
     .map(Number)
     .filter((each) => Number.isInteger(each) && each > 0 && each < 1_000);
-  return numbers.length === 0 ? [1] : [...new Set(numbers)].slice(0, MOST);
+  return numbers.length === 0 ? [1] : [...new Set(numbers)].slice(0, MAX_TERMINALS);
 }
 
 interface TerminalsProps {
@@ -108,7 +108,7 @@ function Terminals({ sandboxId, onOver }: TerminalsProps) {
               Terminal {each}
             </button>
           ))}
-          <Button isDisabled={numbers.length >= MOST} onPress={() => open(false)}>
+          <Button isDisabled={numbers.length >= MAX_TERMINALS} onPress={() => open(false)}>
             New terminal
           </Button>
           <ToggleButton className="button" isSelected={beside !== undefined} onChange={split}>

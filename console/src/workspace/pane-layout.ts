@@ -27,8 +27,8 @@ export interface Divider {
 }
 
 /** A divider stays between these, so that no pane becomes too small to be found. */
-export const LEAST = 15;
-export const MOST = 85;
+export const MIN_PERCENT = 15;
+export const MAX_PERCENT = 85;
 
 const WHOLE: Box = { left: 0, top: 0, width: 100, height: 100 };
 
@@ -60,7 +60,7 @@ export function arrangePanes(
 /** The shares after a divider was moved: only its neighbours change. */
 export function moveDivider(shares: Shares, { before, after }: Divider, value: number): Shares {
   const both = shareOf(shares, before) + shareOf(shares, after);
-  const first = (both * Math.min(MOST, Math.max(LEAST, value))) / 100;
+  const first = (both * Math.min(MAX_PERCENT, Math.max(MIN_PERCENT, value))) / 100;
   return { ...shares, [before]: first, [after]: both - first };
 }
 

@@ -7,8 +7,8 @@ import {
   type Box,
   type Columns,
   type Divider,
-  LEAST,
-  MOST,
+  MIN_PERCENT,
+  MAX_PERCENT,
   moveDivider,
 } from './pane-layout.ts';
 import {
@@ -188,8 +188,8 @@ function DividerLine({ divider, label, area, onDrag, onMove }: DividerLineProps)
       tabIndex={0}
       aria-label={label}
       aria-orientation={isVertical ? 'vertical' : 'horizontal'}
-      aria-valuemin={LEAST}
-      aria-valuemax={MOST}
+      aria-valuemin={MIN_PERCENT}
+      aria-valuemax={MAX_PERCENT}
       aria-valuenow={Math.round(value)}
       style={
         isVertical
@@ -213,8 +213,8 @@ function DividerLine({ divider, label, area, onDrag, onMove }: DividerLineProps)
 function valueAfter(key: string, value: number, isVertical: boolean, step: number): number | undefined {
   if (key === (isVertical ? 'ArrowLeft' : 'ArrowUp')) return value - step;
   if (key === (isVertical ? 'ArrowRight' : 'ArrowDown')) return value + step;
-  if (key === 'Home') return LEAST;
-  return key === 'End' ? MOST : undefined;
+  if (key === 'Home') return MIN_PERCENT;
+  return key === 'End' ? MAX_PERCENT : undefined;
 }
 
 interface AwayProps {

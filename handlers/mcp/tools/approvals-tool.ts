@@ -6,8 +6,8 @@ import { decide, DecisionBody, toWaitingApprovals, WaitingApprovals } from '../.
 import { defineTool, fitting } from '../mcp-tool.ts';
 
 /** Requests of an answer, and characters of their JSON. */
-const MOST_SHOWN = 30;
-const MOST_JSON = 30_000;
+const MAX_SHOWN = 30;
+const MAX_JSON_CHARS = 30_000;
 
 export const listApprovalsTool = defineTool({
   name: 'list_approvals',
@@ -21,9 +21,9 @@ export const listApprovalsTool = defineTool({
   async run(_, { services: { records, clock }, caller }) {
     const person = requirePerson(caller, 'list what waits for approval');
     const owner = listedOwner(person);
-    const waiting = await records.approvals.waiting(owner, clock.now(), MOST_SHOWN + 1);
+    const waiting = await records.approvals.waiting(owner, clock.now(), MAX_SHOWN + 1);
     const all = toWaitingApprovals(waiting).approvals;
-    const approvals = fitting(all.slice(0, MOST_SHOWN), MOST_JSON);
+    const approvals = fitting(all.slice(0, MAX_SHOWN), MAX_JSON_CHARS);
     const data = { approvals, is_cut: approvals.length < all.length };
     const lines = approvals.map(
       ({ request_id, run_id, message }) => `${request_id} in run ${run_id}: ${plainText(message, 300)}`,

@@ -9,22 +9,22 @@ import { belowWorkspace, resolveWorkspacePath } from '#core/files/workspace-path
 import { plainText } from '#core/shared/plain-text.ts';
 import { DEFAULT_SKIP } from '../../files/folder-routes.ts';
 import { defineTool, fitting } from '../mcp-tool.ts';
-import { linkToWhole, MOST_FILE, readFileBytes, utf8 } from '../run-resources.ts';
+import { linkToWhole, MAX_FILE_BYTES, readFileBytes, utf8 } from '../run-resources.ts';
 import { filePath, runId, sandboxOf } from './run-sandbox-tool.ts';
 
 /** Maximum bytes of a response: about 8,000 tokens. Base64 makes 4 characters of 3 bytes. */
-const MOST = { 'utf-8': 30_000, base64: 22_500 } as const;
+const MAX_READ_BYTES = { 'utf-8': 30_000, base64: 22_500 } as const;
 /** Maximum characters of its JSON, which escapes control characters. */
-const MOST_READ_JSON = 31_500;
+const MAX_READ_JSON_CHARS = 31_500;
 
 export const readFileTool = defineTool({
   name: 'read_file',
   title: 'Read a file',
-  description: `Read a file of the sandbox of a run, ${MOST['utf-8']} bytes at a time: \`next_offset\` says where the next part begins. What is not UTF-8 text comes as base64.`,
+  description: `Read a file of the sandbox of a run, ${MAX_READ_BYTES['utf-8']} bytes at a time: \`next_offset\` says where the next part begins. What is not UTF-8 text comes as base64.`,
   input: z.strictObject({
     run_id: runId,
     path: filePath,
-    offset: z.number().int().min(0).max(MOST_FILE).default(0).describe('The first byte to read'),
+    offset: z.number().int().min(0).max(MAX_FILE_BYTES).default(0).describe('The first byte to read'),
   }),
   output: z.object({
     content: z.string(),
@@ -36,8 +36,8 @@ export const readFileTool = defineTool({
   async run({ run_id, path, offset }, context) {
     const { id } = await sandboxOf(context, run_id);
     const bytes = await readFileBytes(context, id, path);
-    let part = partOf(bytes, offset, MOST['utf-8']);
-    while (JSON.stringify(utf8(part) ?? '').length > MOST_READ_JSON) {
+    let part = partOf(bytes, offset, MAX_READ_BYTES['utf-8']);
+    while (JSON.stringify(utf8(part) ?? '').length > MAX_READ_JSON_CHARS) {
       part = partOf(bytes, offset, Math.floor(part.length * 0.75));
     }
     const end = offset + part.length;
@@ -64,7 +64,7 @@ function partOf(bytes: Buffer, offset: number, most: number): Buffer {
     if (utf8(part.subarray(0, end)) !== undefined) return part.subarray(0, end);
     if (offset + part.length >= bytes.length) break;
   }
-  return part.subarray(0, MOST.base64);
+  return part.subarray(0, MAX_READ_BYTES.base64);
 }
 
 export const writeFileTool = defineTool({
@@ -139,8 +139,8 @@ export const editFileTool = defineTool({
 });
 
 /** Entries, and characters of their JSON. */
-const MOST_ENTRIES = 400;
-const MOST_LISTED_JSON = 31_000;
+const MAX_ENTRIES = 400;
+const MAX_LISTED_JSON_CHARS = 31_000;
 /** Names that models know. */
 const KINDS = { file: 'file', directory: 'folder', symlink: 'link', other: 'other' } as const;
 
@@ -170,11 +170,11 @@ export const listFilesTool = defineTool({
       context.services,
       id,
       path,
-      { depth: 1, most: MOST_ENTRIES },
+      { depth: 1, most: MAX_ENTRIES },
       context.signal,
     );
     const all = entries.map(({ name, type, size }) => ({ name, kind: KINDS[type], size }));
-    const listed = fitting(all, MOST_LISTED_JSON);
+    const listed = fitting(all, MAX_LISTED_JSON_CHARS);
     const hasMore = isCut || listed.length < all.length;
     const lines = listed.map(({ name, kind, size }) => {
       const shown = plainText(name, 255);
@@ -190,9 +190,9 @@ export const listFilesTool = defineTool({
 });
 
 /** Matches of an answer, characters of their JSON, and of each line. */
-const MOST_MATCHES = 200;
-const MOST_MATCHED_JSON = 24_000;
-const MOST_LINE = 400;
+const MAX_MATCHES = 200;
+const MAX_MATCHED_JSON_CHARS = 24_000;
+const MAX_LINE_CHARS = 400;
 
 export const searchFilesTool = defineTool({
   name: 'search_files',
@@ -236,15 +236,15 @@ export const searchFilesTool = defineTool({
       glob: glob === undefined || glob.includes('/') ? glob : `**/${glob}`,
       ignore_case: String(ignore_case),
     };
-    const asked = { folder, query, skipped: DEFAULT_SKIP.split(','), most: MOST_MATCHES };
+    const asked = { folder, query, skipped: DEFAULT_SKIP.split(','), most: MAX_MATCHES };
     const found = await searchWorkspace(services.provider, id, asked, signal);
     const all = found.matches.map((match) => ({
       path: plainText(match.path.slice(folder.length + 1), 255),
       ...(match.line === 0
         ? { line: null, text: null }
-        : { line: match.line, text: plainText(match.text, MOST_LINE) }),
+        : { line: match.line, text: plainText(match.text, MAX_LINE_CHARS) }),
     }));
-    const matches = fitting(all, MOST_MATCHED_JSON);
+    const matches = fitting(all, MAX_MATCHED_JSON_CHARS);
     const isCut = found.isCut || matches.length < all.length;
     const shown = matches.map(({ path: name, line, text }) =>
       line === null ? name : `${name}:${line}: ${text}`,

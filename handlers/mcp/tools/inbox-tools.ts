@@ -7,7 +7,7 @@ import { defineTool, fitting } from '../mcp-tool.ts';
 import { runId, runOf } from './run-sandbox-tool.ts';
 
 /** In characters of JSON. */
-const MOST = 24_000;
+const MAX_JSON_CHARS = 24_000;
 
 export const readInboxTool = defineTool({
   name: 'read_inbox',
@@ -27,7 +27,7 @@ export const readInboxTool = defineTool({
     const run = await runOf(context, run_id);
     const one = id === undefined ? undefined : await findMessage(services, run, id);
     const found = one === undefined ? await listMessages(services, { run, caller }, { unread: !all }) : [one];
-    const shown = fitting(found.map(toMessageDto), MOST);
+    const shown = fitting(found.map(toMessageDto), MAX_JSON_CHARS);
     const messages = found.slice(0, shown.length);
     if (messages.length > 0) {
       const ids = messages.map((each) => each.id);

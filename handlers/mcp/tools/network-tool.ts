@@ -8,8 +8,8 @@ import { toWaitingHost, WaitingHostDto } from './run-command-tool.ts';
 import { runId, runOf } from './run-sandbox-tool.ts';
 
 /** Attempts of an answer, and characters of the JSON of each list. */
-const MOST_SHOWN = 50;
-const MOST_JSON = 10_000;
+const MAX_SHOWN = 50;
+const MAX_JSON_CHARS = 10_000;
 
 export const networkRequestsTool = defineTool({
   name: 'network_requests',
@@ -37,11 +37,11 @@ export const networkRequestsTool = defineTool({
     const waiting = (await networkRequests(services, run)).map(toWaitingHost);
     const whole = { ...toNetworkDto(sandbox), attempts: all, waiting };
     const shown = {
-      allow: fitting(whole.allow, MOST_JSON),
-      deny: fitting(whole.deny, MOST_JSON),
-      secrets: fitting(whole.secrets, MOST_JSON),
-      attempts: fitting(all.slice(0, MOST_SHOWN), MOST_JSON),
-      waiting: fitting(waiting.slice(0, MOST_SHOWN), MOST_JSON),
+      allow: fitting(whole.allow, MAX_JSON_CHARS),
+      deny: fitting(whole.deny, MAX_JSON_CHARS),
+      secrets: fitting(whole.secrets, MAX_JSON_CHARS),
+      attempts: fitting(all.slice(0, MAX_SHOWN), MAX_JSON_CHARS),
+      waiting: fitting(waiting.slice(0, MAX_SHOWN), MAX_JSON_CHARS),
     };
     const isCut = Object.entries(shown).some(
       ([name, list]) => list.length < whole[name as keyof typeof shown].length,

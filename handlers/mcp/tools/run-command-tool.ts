@@ -14,7 +14,7 @@ const FIRST = 4 * 1024;
 const LAST = 12 * 1024;
 
 /** Characters of the JSON of both streams, which escapes control characters. */
-const MOST_JSON = 31_000;
+const MAX_JSON_CHARS = 31_000;
 
 /** The beginning and the end of a stream, as far as it has been read. */
 class KeptOutput {
@@ -48,7 +48,7 @@ function textOf({ first, last, size }: KeptOutput, share: number) {
 function textsOf(stdout: KeptOutput, stderr: KeptOutput) {
   for (let share = 1; ; share *= 0.9) {
     const texts = { stdout: textOf(stdout, share), stderr: textOf(stderr, share) };
-    if (JSON.stringify([texts.stdout.text, texts.stderr.text]).length <= MOST_JSON) return texts;
+    if (JSON.stringify([texts.stdout.text, texts.stderr.text]).length <= MAX_JSON_CHARS) return texts;
   }
 }
 

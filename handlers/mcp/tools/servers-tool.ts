@@ -48,7 +48,7 @@ async function refOf(context: ToolContext, id: string | undefined) {
 }
 
 /** Processes that an error names: the newest. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /**
  * What an agent can do about a missing server: the guest's message is for the HTTP API.
@@ -69,7 +69,7 @@ async function knownServer<T>(
     const known = names.length === 0 ? '' : `use one of ${names.join(', ')}, or `;
     const processes = (await listProcesses(services, ref))
       .filter(({ started_by: by }) => by.kind !== 'server')
-      .slice(0, MOST_NAMED)
+      .slice(0, MAX_NAMED)
       .map(({ id, argv }) => `${id} (${plainText(argv.join(' '), 60)})`);
     const other = processes.length === 0 ? '' : ` For a process, ${forProcess}: ${processes.join(', ')}.`;
     const remedy = `${known}declare it with start_server.${other}`;
@@ -170,10 +170,10 @@ const someProcess = z
   .refine((text) => processId.safeParse(text).success, 'must be a process_id of list_processes');
 
 /** The end of an output: bytes, and lines, so that JSON does not multiply them. */
-const MOST_OUTPUT = 12_000;
+const MAX_OUTPUT_BYTES = 12_000;
 /** Bytes, with those that the process prints meanwhile. */
-const MOST_READ = 4 * MOST_OUTPUT;
-const MOST_LINES = 200;
+const MAX_READ_BYTES = 4 * MAX_OUTPUT_BYTES;
+const MAX_LINES = 200;
 
 export const processOutputTool = defineTool({
   name: 'process_output',
@@ -188,9 +188,9 @@ export const processOutputTool = defineTool({
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOG_MS)]);
     const ref = { ...(await refOf(context, run_id)), kind: 'processes', id, signal } as const;
     const { state, output } = await getStarted(context.services, ref);
-    const since = Math.max(output.first, output.next - MOST_OUTPUT);
+    const since = Math.max(output.first, output.next - MAX_OUTPUT_BYTES);
     const events = await followOutput(context.services, ref, { since, follow: false });
-    const printed = await collectOutput(events, MOST_READ);
+    const printed = await collectOutput(events, MAX_READ_BYTES);
     const { shown, isPart } = lastOutputLines(printed.toString());
     return {
       data: { state, output: shown },
@@ -214,7 +214,7 @@ function outputLine(text: string, most: number): string {
 
 function lastOutputLines(output: string): { readonly shown: string[]; readonly isPart: boolean } {
   const lines = output.trimEnd().split('\n');
-  const shown = lines.slice(-MOST_LINES).map((line) => outputLine(line, 400));
+  const shown = lines.slice(-MAX_LINES).map((line) => outputLine(line, 400));
   return { shown, isPart: shown.length < lines.length };
 }
 
@@ -233,8 +233,8 @@ async function commandOutput(context: ToolContext, run_id: string | undefined, i
     source,
     { detailId: id },
   );
-  const { shown, isPart } = lastOutputLines((last === '' ? first : last).slice(-MOST_OUTPUT));
-  const isCut = isPart || omitted_bytes > 0 || first.length > MOST_OUTPUT;
+  const { shown, isPart } = lastOutputLines((last === '' ? first : last).slice(-MAX_OUTPUT_BYTES));
+  const isCut = isPart || omitted_bytes > 0 || first.length > MAX_OUTPUT_BYTES;
   return {
     data: { state: 'exited' as const, output: shown },
     text: ['[exited]', ...shown].join('\n'),
@@ -243,8 +243,8 @@ async function commandOutput(context: ToolContext, run_id: string | undefined, i
 }
 
 /** Entries of a list, and characters of its JSON. */
-const MOST_LISTED = 50;
-const MOST_JSON = 10_000;
+const MAX_LISTED = 50;
+const MAX_JSON_CHARS = 10_000;
 
 export const listProcessesTool = defineTool({
   name: 'list_processes',
@@ -282,14 +282,14 @@ export const listProcessesTool = defineTool({
     ]);
     const whole = {
       servers: servers.map(toSummary),
-      processes: processes.slice(0, MOST_LISTED).map(({ id, argv, state, exit }) => ({
+      processes: processes.slice(0, MAX_LISTED).map(({ id, argv, state, exit }) => ({
         process_id: id,
         command: plainText(argv.join(' '), 200),
         state,
         exit_code: exit?.code ?? null,
         signal: exit?.signal ?? null,
       })),
-      ports: ports.slice(0, MOST_LISTED).map(({ port: number, address, program, server }) => ({
+      ports: ports.slice(0, MAX_LISTED).map(({ port: number, address, program, server }) => ({
         port: number,
         address,
         program: program === null ? null : plainText(program, 100),
@@ -297,9 +297,9 @@ export const listProcessesTool = defineTool({
       })),
     };
     const data = {
-      servers: fitting(whole.servers, MOST_JSON),
-      processes: fitting(whole.processes, MOST_JSON),
-      ports: fitting(whole.ports, MOST_JSON),
+      servers: fitting(whole.servers, MAX_JSON_CHARS),
+      processes: fitting(whole.processes, MAX_JSON_CHARS),
+      ports: fitting(whole.ports, MAX_JSON_CHARS),
     };
     const lines = [
       ...data.servers.map((each) => `server ${each.name}: ${each.state}`),

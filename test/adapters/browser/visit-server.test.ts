@@ -10,7 +10,12 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
 import { createRemotePages } from '#adapters/browser/remote-pages.ts';
-import { contentDigest, LARGEST_VISIT, visitClaims, VISITS_PATH } from '#adapters/browser/visit-protocol.ts';
+import {
+  contentDigest,
+  MAX_VISIT_BYTES,
+  visitClaims,
+  VISITS_PATH,
+} from '#adapters/browser/visit-protocol.ts';
 import { createVisitServer } from '#adapters/browser/visit-server.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
@@ -156,7 +161,7 @@ describe('a server of visits', () => {
   });
 
   test('refuses an oversized request by its length, before it arrives', async () => {
-    const headers = { ...signed(visitClaims(DIGEST)), 'content-length': String(LARGEST_VISIT + 1) };
+    const headers = { ...signed(visitClaims(DIGEST)), 'content-length': String(MAX_VISIT_BYTES + 1) };
     const outgoing = request(new URL(VISITS_PATH, await serve(never)), {
       method: 'POST',
       agent: false,
@@ -186,7 +191,7 @@ describe('a server of visits', () => {
     more();
     await ended;
     // What both kernels buffer comes on top.
-    expect(sent).toBeLessThan(LARGEST_VISIT + 16 * 1_048_576);
+    expect(sent).toBeLessThan(MAX_VISIT_BYTES + 16 * 1_048_576);
   });
 
   test('has no other operation, and says that it lives without a token', async () => {

@@ -11,7 +11,7 @@ export interface WorstText {
 const MANY = 64;
 const COMMON = 'a0Z-_./:=" \t\n\r\0!,{<é'.split('');
 /** Characters of the pattern that are combined to pumps of two. */
-const MOST_PAIRED = 10;
+const MAX_PAIRED = 10;
 
 /**
  * Texts on which a backtracking engine would take longest, if anything in the pattern allows it:
@@ -43,7 +43,7 @@ export function worstTexts(source: string, flags: string): readonly WorstText[] 
     if (!kinds.has(own + kind)) kinds.set(own + kind, char);
   }
   const chars = [...kinds.values()];
-  const paired = chars.slice(0, MOST_PAIRED);
+  const paired = chars.slice(0, MAX_PAIRED);
   const shared = [
     ...chars,
     ...paired.flatMap((first) => paired.map((second) => first + second)),
