@@ -127,7 +127,7 @@ export interface Services {
   /** Warnings of `GET /health`. */
   readonly warnings: () => readonly string[];
   /** The OpenAPI document of all routes as JSON: half a megabyte, which is encoded once. */
-  readonly openapi: () => Promise<Buffer>;
+  readonly openapi: () => Promise<string>;
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<{ contentType: string; text: string }>;
 }

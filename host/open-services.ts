@@ -280,7 +280,7 @@ export async function openServices({
           import('#handlers/routes.ts'),
         ]);
         const secured = authenticator.withoutCredential === undefined;
-        return Buffer.from(JSON.stringify(openapiDocument(ROUTES, { secured })));
+        return JSON.stringify(openapiDocument(ROUTES, { secured }));
       }),
     };
     const kept = opened.move();

@@ -74,4 +74,28 @@ describe('porthole up of a server that does not follow edits', () => {
     },
     LIVE_MS,
   );
+
+  test(
+    'restarts it after an edit that was made before edits were followed',
+    async () => {
+      await serve('six');
+      const up = startPorthole(['up', folder], environment);
+      const url = (await up.until('\n')).trim();
+      await untilShown(url, 'six');
+      up.child.kill('SIGKILL');
+      await up.outcome;
+      await serve('seven');
+      const { sandboxes } = (await host.call('GET', '/v1/sandbox')).json<{ sandboxes: [{ id: string }] }>();
+      const [{ id }] = sandboxes;
+      const declared = await host.call('GET', `/v1/sandbox/${id}/servers`);
+      const { servers } = declared.json<{ servers: [{ name: string }] }>();
+      const options = ['--watch', '--restart', servers[0].name];
+      const following = startPorthole(['sync', folder, id, ...options], environment);
+      await untilShown(url, 'seven');
+      following.child.kill('SIGINT');
+      await following.outcome;
+      expect((await porthole(['delete', folder], environment)).code).toBe(0);
+    },
+    LIVE_MS,
+  );
 });

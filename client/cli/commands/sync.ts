@@ -66,6 +66,7 @@ export const syncCommand: CommandSpec = {
       const edits = new FolderEdits(sandbox, folder, { ...following, restarts });
       if (given.is('both')) void bringEdits(sandbox, folder, following);
       edits.follow(result.folders);
+      if (sent + removed > 0) edits.edited();
       try {
         await untilStopped(sandbox, signal);
         return 0;

@@ -41,6 +41,11 @@ export class FolderEdits {
     this.#watch.follow(folders);
   }
 
+  /** Restarts the server after edits that were sent without this object. */
+  edited(): void {
+    this.#restart?.edited();
+  }
+
   close(): void {
     this.#restart?.close();
     this.#watch.close();
