@@ -15,12 +15,14 @@ test('says of each socket what the tables say, also of more than one answer hold
       return server;
     }),
   );
-  const ports = new Set(servers.map((server) => (server.address() as AddressInfo).port));
-  const client = connect([...ports][0] ?? 0, '127.0.0.1');
+  const ends = servers.map((server) => server.address() as AddressInfo);
+  // Other programs may listen on the same port of another address.
+  const own = new Set(ends.map(({ address, port }) => `${address} ${port}`));
+  const client = connect(ends[0]?.port ?? 0, '127.0.0.1');
   await once(client, 'connect');
   const ofOurs = (sockets = readListeners()) =>
     sockets
-      .filter(({ port }) => ports.has(port))
+      .filter(({ address, port }) => own.has(`${address} ${port}`))
       .toSorted((a, b) => a.port - b.port || (a.inode < b.inode ? -1 : 1));
   for (const _ of [1, 2]) {
     const found = ofOurs(ask());
