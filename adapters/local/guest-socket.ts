@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { lstatSync, renameSync, watch } from 'node:fs';
+import { existsSync, lstatSync, renameSync, rmSync, watch } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
@@ -28,6 +28,11 @@ export async function connectToGuestIn(folder: string): Promise<Socket> {
   return socket;
 }
 
+/** False if a host that was killed during a start has left a guest without its socket. */
+export function hasGuestSocket(folder: string, isolation: IsolationKind): boolean {
+  return isolation !== 'gvisor' || existsSync(join(folder, SOCKET));
+}
+
 /** How a guest gets the socket that it listens on. */
 export interface GuestSocket {
   readonly listen: GuestSettingsInput['listen'];
@@ -46,6 +51,7 @@ export async function openGuestSocket(
   owner: number | undefined,
 ): Promise<GuestSocket> {
   if (isolation === 'gvisor') {
+    rmSync(join(folder.path, SOCKET), { force: true });
     await folder.makeListen(owner);
     return socketFromInside(folder);
   }

@@ -40,6 +40,7 @@ import { SLACK } from './disk-limit.ts';
 import { DiskWatch, type WatchedSandbox } from './disk-watch.ts';
 import { ownerOf } from './drop-root.ts';
 import { chainOf, endProcesses } from './end-processes.ts';
+import { hasGuestSocket } from './guest-socket.ts';
 import {
   findIsolation,
   type Isolation,
@@ -351,9 +352,10 @@ export class LocalProvider implements SandboxProvider {
     if (!isAlive(started.process)) {
       return { state: 'stopped', reason: 'its processes have ended', stoppedFor: folder.diskStop()?.why };
     }
-    return speaksOurs(started)
+    if (!speaksOurs(started)) return { state: 'stopped', reason: 'another version of Porthole started it' };
+    return hasGuestSocket(folder.path, started.isolation)
       ? { state: 'running' }
-      : { state: 'stopped', reason: 'another version of Porthole started it' };
+      : { state: 'stopped', reason: 'its start was interrupted' };
   }
 
   *#watched(): Iterable<WatchedSandbox> {
@@ -413,7 +415,7 @@ export class LocalProvider implements SandboxProvider {
     signal?.throwIfAborted();
     const started = folder.exists() ? folder.started() : undefined;
     if (started !== undefined && isAlive(started.process)) {
-      if (folder.has('made') && speaksOurs(started)) return;
+      if (this.#observe(id).state === 'running') return;
       // A host died during this start, or another version of Porthole started it.
       await this.#end(id, folder);
     }

@@ -79,14 +79,14 @@ export class DrivenHost {
     const script = join(folder, 'code/test/adapters/local/host-driver.ts');
     const node = [join(folder, 'node'), '--disable-warning=ExperimentalWarning'];
     const dropping = drops ? ['setpriv', `--reuid=${ORDINARY}`, `--regid=${ORDINARY}`, '--clear-groups'] : [];
-    const [program, ...args] = [
+    const [program = '', ...args] = [
       ...within,
       ...dropping,
       ...node,
       script,
       join(folder, 'data'),
       isolation,
-      join(folder, 'runsc'),
+      ...(isolation === 'gvisor' ? [join(folder, 'runsc')] : []),
     ];
     const child = spawn(program, args, {
       cwd: folder,
