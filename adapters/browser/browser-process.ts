@@ -189,7 +189,7 @@ async function residentBytes(pid: number): Promise<number> {
 }
 
 /**
- * Visits the page in the shared browser. If that ends or does not respond, another page may be the
+ * Visits the page in the shared browser. If that fails or does not respond, another page may be the
  * cause: the visit is repeated in a browser that no other look uses.
  */
 async function observe(visit: PageVisit, program: Program, signal: AbortSignal): Promise<PageObservation> {
@@ -211,7 +211,7 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
     if (!used.isEnded && !isInTime) return wasAlone ? seen : { ...seen, interruption: null };
   } catch (error) {
     if (current === used) current = undefined;
-    if (signal.aborted || !used.isEnded) throw error;
+    if (signal.aborted) throw error;
   } finally {
     track(leave(used, page, visit));
   }

@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -30,7 +29,12 @@ export interface PageBrowserOptions {
 interface Waiting {
   readonly asked: ChildProcess;
   readonly answer: PromiseWithResolvers<PageObservation>;
+  /** Whether the process was killed because this look did not end. */
+  isLate: boolean;
 }
+
+/** The process of a look ended, and another look may be the cause. */
+class EndedByOther extends Error {}
 
 const PAGES = 4;
 const WAITING = 32;
@@ -39,7 +43,7 @@ const IDLE_MS = 300_000;
  * Longer than the limit that the browser process enforces itself: past it, the process hangs and is
  * killed. In milliseconds.
  */
-const MAX_LOOK_MS = 45_000;
+const MAX_LOOK_MS = 60_000;
 const HEAP_MIB = 384;
 /** Whole browsers, with windows. */
 export const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -54,10 +58,11 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
   const waiting = new Map<number, Waiting>();
   /** Processes that were ended on purpose. */
   const ended = new WeakSet<ChildProcess>();
+  /** Processes, and when each has exited and its folder is removed. */
+  const open = new Map<ChildProcess, Promise<unknown>>();
   let child: ChildProcess | undefined;
   let idle: NodeJS.Timeout | undefined;
   let last = 0;
-  let cleaned = Promise.resolve();
 
   const start = (): ChildProcess => {
     // Holds browser profiles, which a killed browser leaves behind.
@@ -105,11 +110,18 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
       if (child === started) child = undefined;
       if (!ended.has(started)) failed(reason);
       for (const pid of browsers) killGroup(pid);
-      for (const { asked, answer } of waiting.values()) if (asked === started) answer.reject(unusable());
-      cleaned = rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(
-        (error: Error) => failed(error.message),
-      );
+      for (const { asked, answer, isLate } of waiting.values()) {
+        if (asked === started) answer.reject(isLate ? unusable() : new EndedByOther());
+      }
+      rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+        .catch((error: Error) => failed(error.message))
+        .finally(() => {
+          open.delete(started);
+          closed.resolve();
+        });
     };
+    const closed = Promise.withResolvers<void>();
+    open.set(started, closed.promise);
     started
       .once('exit', (code, signal) => end(`The browser process ended: ${signal ?? code}`))
       .once('error', (error) => end(error.message));
@@ -126,19 +138,22 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
   };
 
   const ask = async (
+    asked: ChildProcess,
     visit: PageVisit,
     found: string,
     signal: AbortSignal | undefined,
   ): Promise<PageObservation> => {
     clearTimeout(idle);
-    child ??= start();
-    const asked = child;
     const send = (message: ToBrowser): void => void (asked.connected && asked.send(message));
     last += 1;
     const id = last;
     const answer = Promise.withResolvers<PageObservation>();
-    waiting.set(id, { asked, answer });
-    const limit = setTimeout(() => asked.kill('SIGKILL'), MAX_LOOK_MS);
+    const look: Waiting = { asked, answer, isLate: false };
+    waiting.set(id, look);
+    const limit = setTimeout(() => {
+      look.isLate = true;
+      asked.kill('SIGKILL');
+    }, MAX_LOOK_MS);
     const abort = (): void => {
       send({ id, abort: true });
       answer.reject(signal?.reason);
@@ -152,6 +167,29 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
       signal?.removeEventListener('abort', abort);
       waiting.delete(id);
       if (waiting.size === 0) idle = setTimeout(rest, idleMs).unref();
+    }
+  };
+
+  /** A look is repeated in its own process if another one may have ended the process that they shared. */
+  const askTwice = async (
+    visit: PageVisit,
+    found: string,
+    signal: AbortSignal | undefined,
+  ): Promise<PageObservation> => {
+    try {
+      return await ask((child ??= start()), visit, found, signal);
+    } catch (error) {
+      if (!(error instanceof EndedByOther)) throw error;
+    }
+    signal?.throwIfAborted();
+    const own = start();
+    try {
+      return await ask(own, visit, found, signal);
+    } catch (error) {
+      throw error instanceof EndedByOther ? unusable() : error;
+    } finally {
+      ended.add(own);
+      if (own.connected) own.disconnect();
     }
   };
 
@@ -175,22 +213,20 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
       }
       try {
         signal?.throwIfAborted();
-        return await ask(visit, found, signal);
+        return await askTwice(visit, found, signal);
       } finally {
         place.end();
       }
     },
     async close() {
       clearTimeout(idle);
-      const open = child;
-      if (open === undefined) return;
-      ended.add(open);
-      // Only this keeps the event loop alive until it has exited.
-      open.ref();
-      const exited = once(open, 'exit');
-      open.kill('SIGKILL');
-      await exited;
-      await cleaned;
+      for (const process of open.keys()) {
+        ended.add(process);
+        // Only this keeps the event loop alive until it has exited.
+        process.ref();
+        process.kill('SIGKILL');
+      }
+      await Promise.all(open.values());
     },
   };
 }

@@ -115,5 +115,5 @@ export class Inbox {
   }
 }
 
-/** Timeout in milliseconds: a look takes at most 45 s once it has started. */
+/** Timeout in milliseconds: a look takes at most a minute once it has started, or two. */
 export const LOOK_MS = 120_000;

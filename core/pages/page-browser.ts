@@ -62,7 +62,7 @@ export interface PageBrowser {
   /** Whether a browser is installed; otherwise `observe` throws `browser_missing`. */
   isInstalled(): boolean;
   /**
-   * Ends within 45 s of its start, whatever the page does.
+   * Ends within a minute, whatever the page does, or within two if another page ended the browser.
    * @throws PortholeError `browser_missing`, `browser_failed`, `too_many_looks`
    */
   observe(visit: PageVisit, owner: string, signal?: AbortSignal): Promise<PageObservation>;

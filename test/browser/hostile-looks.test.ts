@@ -150,8 +150,11 @@ const looksOf = (where: 'on this machine' | 'beside a browser server') => () => 
     const answer = await porthole.call('POST', `/api/runs/${opened.runId}/previews/3000/check`, {
       body: { path },
     });
-    return answer.status === 200 ? answer.json<{ summary: string }>().summary : answer.text;
+    if (answer.status === 200) return answer.json<{ summary: string }>().summary;
+    return [answer.text, ...failures()].join('\n');
   };
+  const failures = (): readonly string[] =>
+    [...porthole.logged, ...(browsers?.logged ?? [])].filter((line) => line.includes('browser failed'));
 
   test(
     'ends each page and says why, answers others meanwhile, and lets no request leave',
@@ -188,8 +191,8 @@ const looksOf = (where: 'on this machine' | 'beside a browser server') => () => 
       // The test's own run.
       expect(operations.filter((operation) => operation === 'createRun')).toHaveLength(1);
       expect(reached).toEqual([]);
-      const logged = [...porthole.logged, ...(browsers?.logged ?? [])];
-      expect(logged.filter((line) => line.includes('browser failed'))).toEqual([]);
+      // A starved machine may end the process, and then the looks are repeated.
+      expect(failures().filter((line) => !line.includes('The browser process ended'))).toEqual([]);
     },
     LIMIT,
   );

@@ -59,6 +59,10 @@ function notRoot(): Missing {
   return ownerOf('browser') === undefined ? 'the tests do not run as root on Linux' : undefined;
 }
 
+function notLinux(): Missing {
+  return process.platform === 'linux' ? undefined : 'the tests do not run on Linux';
+}
+
 /** Each opens one page at a time. */
 const OPEN: Readonly<Record<string, () => Promise<Opened>>> = {
   'of this machine': () => {
@@ -233,6 +237,39 @@ suite('a browser that two looks share', chromiumMissing, () => {
       try {
         const unmeasured = { status: 200, facts: null, interruption: null };
         expect(await Promise.all(['ada', 'bob'].map(look))).toMatchObject([unmeasured, unmeasured]);
+      } finally {
+        await pages.close();
+        app.close().closeAllConnections();
+      }
+    },
+    LIMIT,
+  );
+});
+
+suite('a browser process that ends', chromiumMissing ?? notLinux(), () => {
+  test(
+    'answers the looks in it from another one',
+    async () => {
+      const app = createApp().listen(0, '127.0.0.1');
+      await once(app, 'listening');
+      const origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+      const reasons: string[] = [];
+      const pages = createPageBrowser({
+        program: undefined,
+        pages: 2,
+        failed: (reason) => reasons.push(reason),
+      });
+      const steps = [{ action: 'wait', milliseconds: 1_000 }] as const;
+      try {
+        const arrived = once(app, 'request');
+        const looks = ['ada', 'bob'].map((owner) => pages.observe({ ...PLAIN, origin, steps }, owner));
+        await arrived;
+        const below = [...(await usersBelow(process.pid)).keys()];
+        const browser = below.find((command) => command.includes('browser-process'));
+        process.kill(Number.parseInt(String(browser), 10), 'SIGKILL');
+        const shop = { status: 200, facts: { title: 'Shop' } };
+        expect(await Promise.all(looks)).toMatchObject([shop, shop]);
+        expect(reasons).toEqual(['The browser process ended: SIGKILL']);
       } finally {
         await pages.close();
         app.close().closeAllConnections();
