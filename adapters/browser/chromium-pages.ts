@@ -170,7 +170,7 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
     }
   };
 
-  /** A look is repeated in its own process if another one may have ended the process that they shared. */
+  /** A look is repeated in its own process if another one may have ended the shared process. */
   const askTwice = async (
     visit: PageVisit,
     found: string,
