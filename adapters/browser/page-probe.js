@@ -34,7 +34,10 @@
   let clippedBy = null;
   let busy = false;
   let truncated = false;
+  let isPictured = false;
   const pieces = [];
+  /** Text that is not in a badge. */
+  const content = [];
   const samples = [];
 
   const shown = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
@@ -46,7 +49,10 @@
   });
   const isEmpty = ({ left, top, right, bottom }) => right - left < 1 || bottom - top < 1;
 
-  const visit = (element, clip, clipper) => {
+  const isSmall = ({ width, height }) => width < innerWidth / 3 && height < innerHeight / 3;
+
+  /** A badge is a small fixed layer, for instance of a framework's developer tools. */
+  const visit = (element, clip, clipper, inBadge) => {
     if (elements >= MAX_ELEMENTS) {
       truncated = true;
       return;
@@ -64,7 +70,9 @@
     if (visible && MEDIA.has(tag)) {
       const isBroken = tag === 'IMG' && element.complete && element.naturalWidth === 0;
       if (!isBroken) media += 1;
+      isPictured ||= !isBroken && !isSmall(box);
     }
+    const isBadge = inBadge || (style.position === 'fixed' && isSmall(box));
     const isControl = element.matches(CONTROL);
     if (visible && isControl) controls += 1;
     if (visible && isControl && samples.length < MAX_SAMPLES) samples.push([element, box]);
@@ -83,22 +91,25 @@
       if (child.nodeType === Node.TEXT_NODE && child.data.trim() !== '') {
         if (isShown && !isEmpty(inner)) {
           const text = child.data.replace(/\s+/g, ' ').trim();
-          if (textLength < MAX_TEXT_CHARS) pieces.push(text);
+          if (textLength < MAX_TEXT_CHARS) {
+            pieces.push(text);
+            if (!isBadge) content.push(text);
+          }
           textLength += text.length;
           if (samples.length < MAX_SAMPLES && visible) samples.push([element, box]);
         } else if (isShown && isEmpty(inner)) {
           clippedText += child.data.trim().length;
           clippedBy ??= by;
         }
-      } else if (child.nodeType === Node.ELEMENT_NODE) visit(child, inner, by);
+      } else if (child.nodeType === Node.ELEMENT_NODE) visit(child, inner, by, isBadge);
     }
     if (element.shadowRoot !== null) {
-      for (const child of element.children) if (child.assignedSlot !== null) visit(child, inner, by);
+      for (const child of element.children) if (child.assignedSlot !== null) visit(child, inner, by, isBadge);
     }
   };
 
   const everywhere = { left: -1e9, top: -1e9, right: 1e9, bottom: 1e9 };
-  if (document.body !== null) visit(document.body, everywhere, null);
+  if (document.body !== null) visit(document.body, everywhere, null, false);
 
   /* One element without own content over every text and control in the viewport. */
   let coveredBy = null;
@@ -120,6 +131,7 @@
   if (covers.size === 1 && cover !== null && one(cover.textContent, 9) === '') coveredBy = nameOf(cover);
 
   const text = one(pieces.join(' '), MAX_TEXT_CHARS);
+  const isLoading = LOADING.test(text) || (!isPictured && LOADING.test(content.join(' ')));
   const mount = MOUNTS.map((selector) => document.querySelector(selector)).find(
     (element) => element !== null && element.childElementCount === 0 && one(element.textContent, 9) === '',
   );
@@ -250,7 +262,7 @@
       clippedBy,
       coveredBy,
       emptyMount: mount === undefined ? null : nameOf(mount),
-      loading: textLength < 60 && (LOADING.test(text) || (busy && controls === 0)),
+      loading: textLength < 60 && (isLoading || (busy && controls === 0)),
       elements,
       truncated,
     },

@@ -108,7 +108,8 @@ function whyNothing({ pending }: SeenPage, facts: PageFacts, sight: PageSight): 
       `The content is out of view: it begins ${below} px below the top of the page.`,
     );
   }
-  if (lengths.clipped > FEW_OUTSIDE) {
+  const isClipped = facts.clippedText > 0 && facts.emptyMount === null;
+  if (isClipped || lengths.clipped > FEW_OUTSIDE) {
     const element = clippedBy ?? facts.clippedBy ?? 'an element';
     return cause(16, 'zero_size', `All of the page is hidden: ${element} has no height or width.`);
   }

@@ -121,6 +121,33 @@ export const drawn: Readonly<Record<string, FaultyApp>> = {
     says: /no height/,
     ...app('Shell', `<div id="shell" style="height:0;overflow:hidden">${MAIN}</div>`),
   },
+  'zero-height-few-words': {
+    says: /div#shell has no height/,
+    ...app(
+      'Greeter',
+      '<div id="shell" style="height:0;overflow:hidden"><h1>First version</h1><form><input name="name"><button>Greet</button></form></div>',
+    ),
+  },
+  'zero-height-own-text': {
+    says: /div\.note has no height/,
+    ...app('Note', '<div class="note" style="height:0;overflow:hidden">Hello</div>'),
+  },
+  'zero-width': {
+    says: /main has no height or width/,
+    ...app('Shop', '<main style="width:0;overflow:hidden">Tea <a href="#all">All</a></main>'),
+  },
+  'zero-height-mounted': {
+    says: /div#root has no height/,
+    ...app(
+      'Tasks',
+      `<div id="root" class="closed"></div><script>root.innerHTML = '<h1>Tasks</h1><p>Two.</p>'</script>`,
+      '<style>.closed{max-height:0;overflow:clip}</style>',
+    ),
+  },
+  'empty-root-closed-menu': {
+    says: /blank.*#root is empty/,
+    ...app('Tasks', '<nav style="height:0;overflow:hidden">Menu</nav><div id="root"></div>'),
+  },
   'opaque-veil': {
     says: /lies over/,
     ...app('Veil', `${MAIN}<div class="veil" style="position:fixed;inset:0;background:#fff"></div>`),
@@ -182,6 +209,28 @@ export const drawn: Readonly<Record<string, FaultyApp>> = {
       `<div id="root">Loading…</div><script>fetch('users').then(() => { root.textContent = 'Ada and Bob' })</script>`,
     ),
     users: pending,
+  },
+  'waits-beside-badge': {
+    says: /shows only "Loading…/,
+    ...app(
+      'Users',
+      '<div class="spinner">Loading…</div><div style="position:fixed;right:8px;bottom:8px">799 ms</div>',
+    ),
+  },
+  'waits-beside-tools': {
+    says: /shows only "Loading…/,
+    ...app(
+      'Users',
+      `<div id="root">Loading…</div><dev-tools></dev-tools><script>document.querySelector('dev-tools').attachShadow({ mode: 'open' }).innerHTML = '<div style="position:fixed;left:50%;bottom:9px;width:0"><div style="position:absolute;bottom:0;width:90px"><button><svg width="16" height="16"><rect width="16" height="16"/></svg></button> 799 ms</div></div>'</script>`,
+    ),
+  },
+  'waits-below-help': {
+    says: /shows only "Help Please wait/,
+    ...app(
+      'Bank',
+      `<button style="position:fixed;right:20px;bottom:20px">Help</button><main><p>Please wait...</p></main><script>fetch('account').then(() => document.querySelector('p').replaceWith('120 EUR'))</script>`,
+    ),
+    account: pending,
   },
   'skeleton-forever': {
     says: /spinner|animation|loading/i,

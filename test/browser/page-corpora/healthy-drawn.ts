@@ -32,6 +32,18 @@ export const drawn: Readonly<Record<string, App>> = {
     `<canvas id="field" width="800" height="500"></canvas><div id="hud" style="position:absolute;top:10px;left:20px;color:#fff;font:bold 20px monospace">Score <b id="points">0</b> <button>Pause</button></div><div id="input" style="position:fixed;inset:0;touch-action:none"></div><script>const it = field.getContext('2d'); let x = 0; input.addEventListener('pointerdown', () => { points.textContent++ }); (function draw() { it.fillStyle = '#123'; it.fillRect(0, 0, 800, 500); it.fillStyle = '#fc3'; it.fillRect(x = (x + 3) % 800, 240, 30, 30); requestAnimationFrame(draw) })()</script>`,
     '<style>body{margin:0;background:#123}</style>',
   ),
+  'loaded-game': app(
+    'Snake',
+    `<canvas id="field" width="900" height="500"></canvas><p>Loading…</p><b style="position:fixed;left:9px;top:9px">Score 0</b><script>const it = field.getContext('2d'); it.fillStyle = '#383'; it.fillRect(0, 0, 900, 500); it.fillStyle = '#fc3'; it.fillRect(90, 240, 300, 30)</script>`,
+  ),
+  'fixed-menu': app(
+    'Start',
+    '<nav style="position:fixed;left:40px;top:40px;width:200px"><a href="#new">New game</a> <a href="#load">Load a game</a></nav><p>Loading takes a minute</p>',
+  ),
+  'closed-menu': app(
+    'Tea',
+    '<nav style="height:0;overflow:hidden"><a href="#all">All kinds of tea</a></nav><h1>Tea</h1>',
+  ),
   'touch-game': app(
     'Tap the dot',
     `<h1 style="color:#fff">Tap when it is green</h1><p style="color:#fff">Best: 240 ms</p><div class="pad" onclick="this.style.background = '#0a02'" style="position:fixed;inset:0;z-index:10"></div>`,
