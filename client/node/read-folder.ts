@@ -42,7 +42,7 @@ export async function readFolder(
     const stats = await lstat(join(folder, path), { bigint: true }).catch(gone);
     if (stats === undefined || rules.ignores(path, stats.isDirectory())) return undefined;
     if (stats.isDirectory()) {
-      entries.set(path, { type: 'directory' });
+      entries.set(path, { type: 'directory', mtime: Number(stats.mtimeMs) });
       return path;
     }
     if (stats.isSymbolicLink()) {

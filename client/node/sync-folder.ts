@@ -207,7 +207,7 @@ function slicesOf(file: string, { name, size, mtime }: TarEntry & { readonly typ
 
 function tarEntry(root: string, below: string, path: string, entry: SyncEntry): TarEntry {
   const name = below === '' ? path : `${below}/${path}`;
-  if (entry.type === 'directory') return { type: 'directory', name };
+  if (entry.type === 'directory') return { type: 'directory', name, mtime: entry.mtime / 1_000 };
   if (entry.type === 'symlink') return { type: 'symlink', name, target: entry.target };
   const { size, mode, mtime } = entry;
   return { type: 'file', name, size, mode, mtime: mtime / 1_000, content: contentOf(join(root, path), size) };

@@ -1,6 +1,7 @@
 /** A path's entry in a folder. */
 export type SyncEntry =
-  | { readonly type: 'directory' }
+  /** Its time in milliseconds since 1970. */
+  | { readonly type: 'directory'; readonly mtime: number }
   | { readonly type: 'symlink'; readonly target: string }
   | {
       readonly type: 'file';

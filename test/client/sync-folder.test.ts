@@ -100,6 +100,15 @@ describe('a folder that is synced', () => {
     ]);
   });
 
+  test('dates folders as they are dated here', async () => {
+    await write('full/a', 'a');
+    await mkdir(join(folder, 'empty'));
+    for (const name of ['full', 'empty']) await utimes(join(folder, name), 1_700_000_000, 1_700_000_000);
+    await sync();
+    const dates = await sandbox.exec(['stat', '-c', '%n %Y', 'empty', 'full']).text();
+    expect(dates).toBe('empty 1700000000\nfull 1700000000\n');
+  });
+
   test('loses in the sandbox what it loses here, and nothing that others made', async () => {
     for (const path of ['keep', 'gone', 'all/1', 'all/2', 'shared/mine']) await write(path, path);
     await sync();
