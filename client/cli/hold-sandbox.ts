@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
 import { type Context, UsageError } from './command.ts';
 
@@ -7,10 +7,10 @@ import { type Context, UsageError } from './command.ts';
 const FOLDER = /^(?:\.\.?$|\.{0,2}\/)/;
 
 /** The real path of a folder of this machine. @throws UsageError */
-export function realFolder(folder: string): Promise<string> {
-  return realpath(folder).catch(() => {
-    throw new UsageError(`there is no folder ${JSON.stringify(folder)}.`);
-  });
+export async function realFolder(folder: string): Promise<string> {
+  const path = await realpath(folder).catch(() => undefined);
+  if (path !== undefined && (await stat(path)).isDirectory()) return path;
+  throw new UsageError(`there is no folder ${JSON.stringify(folder)}.`);
 }
 
 /** The session key of the sandbox in which `porthole up` shows a folder, by its real path. */

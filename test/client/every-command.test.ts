@@ -110,6 +110,31 @@ describe('every command', () => {
     }
   });
 
+  test.each([
+    [['up', 'nowhere']],
+    [['sync', 'nowhere', 'try']],
+    [['logs', './nowhere']],
+    [['up', '/dev/null']],
+  ])('ends with 2 without the folder of porthole %j', async (words) => {
+    const stderr = expect.stringContaining('porthole: there is no folder "');
+    expect(await runPorthole(words, environment)).toEqual({ code: 2, stdout: '', stderr });
+  });
+
+  test('says that an inbox is empty', async () => {
+    const inboxOf = (...more: string[]) => runPorthole(['inbox', 'empty', ...more], environment);
+    await host.call('POST', '/v1/sandbox', { body: { name: 'empty' } });
+    expect(await inboxOf()).toEqual({ code: 0, stdout: '', stderr: 'No messages.\n' });
+    expect(await inboxOf('--unread')).toMatchObject({ stderr: 'No new messages.\n' });
+    expect(await inboxOf('--json')).toMatchObject({ stdout: '[]\n' });
+  });
+
+  test('ends a shell without input with an error, and one with a program that reads to the end', async () => {
+    const none = await porthole(['shell', 'try', '--json'], environment, { stdin: '' });
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('the standard input is empty') });
+    const read = await porthole(['shell', 'try'], environment, { stdin: 'cat\nline\n' });
+    expect(read).toMatchObject({ code: 0, stderr: '' });
+  });
+
   test('prints its errors as JSON with --json', async () => {
     for (const { name } of COMMANDS) {
       const { code, stderr } = await runPorthole([name, '--json', '--nonsense'], environment);

@@ -17,7 +17,7 @@ export const inboxCommand: CommandSpec = {
     ["porthole inbox try 'The button is too small'", 'the agent reads it in its inbox'],
   ],
   async run(context) {
-    const { given, signal, show } = context;
+    const { given, signal, show, note } = context;
     const [word = '', text] = given.positionals;
     const run = await runOf(context, word, 'make');
     const reply = given.text('reply');
@@ -32,6 +32,7 @@ export const inboxCommand: CommandSpec = {
       throw new UsageError('--reply needs a text: porthole inbox try --reply ID "Done".');
     const messages = await run.inbox.list({ unread: given.is('unread') || undefined, signal });
     await show(messages, ...messages.flatMap(linesOf));
+    if (messages.length === 0) await note(given.is('unread') ? 'No new messages.' : 'No messages.');
     const theirs = messages.filter(({ by, read_at }) => by === 'agent' && read_at === null);
     const ids = theirs.map((each) => each.message_id);
     if (ids.length > 0) await run.inbox.markRead(ids, { signal });

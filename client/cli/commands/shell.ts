@@ -1,10 +1,12 @@
 import { TextPieces } from '../../streams/decode-text.ts';
-import { type CommandSpec, OWN_FAILURE } from '../command.ts';
+import { type CommandSpec, OWN_FAILURE, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { write } from '../print.ts';
 
 /** The byte of Ctrl-D: end of input. */
 const END_OF_INPUT = '\u0004';
+/** A program that sets up its terminal discards an earlier end of input, and each takes one. */
+const END_AGAIN_MS = 500;
 
 export const shellCommand: CommandSpec = {
   name: 'shell',
@@ -28,15 +30,28 @@ export const shellCommand: CommandSpec = {
     const isJson = given.is('json');
     const sandbox = await holdSandbox(context);
     const size = stdout.isTTY ? { cols: stdout.columns, rows: stdout.rows } : {};
+    const withoutInput = new AbortController();
     await using terminal = sandbox.terminal({
       ...size,
       session: given.text('session'),
       shell: given.text('shell'),
-      signal,
+      signal: AbortSignal.any([signal, withoutInput.signal]),
     });
     await terminal.ready;
-    const type = (input: Buffer): void => terminal.write(input);
-    const end = (): void => terminal.write(END_OF_INPUT);
+    let isTyped = false;
+    let ending: ReturnType<typeof setInterval> | undefined;
+    const type = (input: Buffer): void => {
+      isTyped ||= input.length > 0;
+      terminal.write(input);
+    };
+    const end = (): void => {
+      if (!isTyped) {
+        const message = 'the standard input is empty. For a command use porthole exec <sandbox> -- command…';
+        return withoutInput.abort(new UsageError(message));
+      }
+      terminal.write(END_OF_INPUT);
+      ending = setInterval(() => terminal.write(END_OF_INPUT), END_AGAIN_MS);
+    };
     const resize = (): void => terminal.resize(stdout.columns, stdout.rows);
     if (stdin.isTTY) stdin.setRawMode(true);
     stdin.on('data', type).once('end', end);
@@ -51,6 +66,7 @@ export const shellCommand: CommandSpec = {
       if (isJson) await print(JSON.stringify({ exit_code: code }));
       return code;
     } finally {
+      clearInterval(ending);
       stdin.off('data', type).off('end', end).pause();
       stdout.off('resize', resize);
       if (stdin.isTTY) stdin.setRawMode(false);

@@ -1,6 +1,6 @@
 import { syncFolder } from '../../node/sync-folder.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
-import { holdSandbox, untilStopped } from '../hold-sandbox.ts';
+import { holdSandbox, realFolder, untilStopped } from '../hold-sandbox.ts';
 import { plain } from '../print.ts';
 import { bringEdits } from '../up/bring-edits.ts';
 import { FolderEdits } from '../up/folder-edits.ts';
@@ -42,7 +42,8 @@ export const syncCommand: CommandSpec = {
     const restarts = given.text('restart');
     if (restarts !== undefined && !given.is('watch'))
       throw new UsageError('--restart needs --watch: add it.');
-    const [folder = '', target = ''] = given.positionals;
+    const [path = '', target = ''] = given.positionals;
+    const folder = await realFolder(path);
     const colon = target.indexOf(':');
     const sandbox = await holdSandbox(context, colon === -1 ? target : target.slice(0, colon));
     try {
