@@ -35,6 +35,8 @@
   let busy = false;
   let truncated = false;
   let isPictured = false;
+  let isSpinning = false;
+  let badgeControls = 0;
   const pieces = [];
   /** Text that is not in a badge. */
   const content = [];
@@ -49,6 +51,14 @@
   });
   const isEmpty = ({ left, top, right, bottom }) => right - left < 1 || bottom - top < 1;
 
+  const isSpinner = (element) =>
+    /spin|loader|loading/i.test(`${element.id} ${element.getAttribute('class') ?? ''}`) &&
+    element
+      .getAnimations()
+      .some(
+        ({ effect, playState }) =>
+          playState === 'running' && effect?.getComputedTiming().endTime === Infinity,
+      );
   const isSmall = ({ width, height }) => width < innerWidth / 3 && height < innerHeight / 3;
 
   /** A badge is a small fixed layer, for instance of a framework's developer tools. */
@@ -75,6 +85,8 @@
     const isBadge = inBadge || (style.position === 'fixed' && isSmall(box));
     const isControl = element.matches(CONTROL);
     if (visible && isControl) controls += 1;
+    if (visible && isControl && isBadge) badgeControls += 1;
+    isSpinning ||= visible && !isBadge && isSpinner(element);
     if (visible && isControl && samples.length < MAX_SAMPLES) samples.push([element, box]);
     let inner = clip;
     let by = clipper;
@@ -131,7 +143,8 @@
   if (covers.size === 1 && cover !== null && one(cover.textContent, 9) === '') coveredBy = nameOf(cover);
 
   const text = one(pieces.join(' '), MAX_TEXT_CHARS);
-  const isLoading = LOADING.test(text) || (!isPictured && LOADING.test(content.join(' ')));
+  const isOnlySpinner = isSpinning && content.length === 0 && controls > 0 && controls === badgeControls;
+  const isLoading = LOADING.test(text) || (!isPictured && (isOnlySpinner || LOADING.test(content.join(' '))));
   const mount = MOUNTS.map((selector) => document.querySelector(selector)).find(
     (element) => element !== null && element.childElementCount === 0 && one(element.textContent, 9) === '',
   );

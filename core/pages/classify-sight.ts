@@ -47,8 +47,8 @@ function ofLoading({ pending }: SeenPage, facts: PageFacts, { spinner, drawn }: 
     const message = `The layer ${spinner.element} lies over the page with a loading animation that does not end.${waits}`;
     return [cause(15, 'still_loading', message)];
   }
-  const isAlone = facts.textLength < 60 && facts.controls === 0;
-  if (spinner !== null && isAlone && facts.media <= 1) {
+  const isAlone = facts.loading || (facts.textLength < 60 && facts.controls === 0 && facts.media <= 1);
+  if (spinner !== null && isAlone) {
     const isMute = facts.textLength === 0;
     const isIndicator = spinner.isMarked || facts.loading || (isMute && pending.length > 0);
     const isSmall = drawn < LITTLE_DRAWN && spinner.share < LITTLE_DRAWN;

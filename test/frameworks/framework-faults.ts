@@ -335,6 +335,17 @@ export const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
       kind: 'still_loading',
       says: /^The page shows only "Loading…/,
     },
+    {
+      name: 'a spinner without end',
+      edits: [
+        {
+          file: 'app/app.vue',
+          text: '<script setup>\nconst turning = useTemplateRef(\'turning\');\nonMounted(() => turning.value.animate({ rotate: [\'0turn\', \'1turn\'] }, { duration: 900, iterations: Infinity }));\n</script>\n<template>\n  <div ref="turning" class="spinner" style="width: 40px; height: 40px; background: #36c" />\n</template>\n',
+        },
+      ],
+      kind: 'still_loading',
+      says: /^The page shows only a loading animation \(div\.spinner\)/,
+    },
   ],
   'Express and Socket.IO': [
     {

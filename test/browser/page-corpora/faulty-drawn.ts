@@ -224,6 +224,22 @@ export const drawn: Readonly<Record<string, FaultyApp>> = {
       `<div id="root">Loading…</div><dev-tools></dev-tools><script>document.querySelector('dev-tools').attachShadow({ mode: 'open' }).innerHTML = '<div style="position:fixed;left:50%;bottom:9px;width:0"><div style="position:absolute;bottom:0;width:90px"><button><svg width="16" height="16"><rect width="16" height="16"/></svg></button> 799 ms</div></div>'</script>`,
     ),
   },
+  'spins-beside-tools': {
+    says: /shows only a loading animation/,
+    ...app(
+      'Users',
+      `<div class="spinner turn" style="margin:40vh auto"></div><dev-tools></dev-tools><script>document.querySelector('dev-tools').attachShadow({ mode: 'open' }).innerHTML = '<div style="position:fixed;left:50%;bottom:9px;width:0"><div style="position:absolute;bottom:0;width:90px"><button><svg width="16" height="16"><rect width="16" height="16"/></svg></button> 799 ms</div></div>'</script>`,
+      TURN,
+    ),
+  },
+  'spins-beside-help': {
+    says: /shows only a loading animation/,
+    ...app(
+      'Bank',
+      '<main><i class="turn loader" style="display:block"></i></main><button style="position:fixed;right:20px;bottom:20px">Help</button>',
+      TURN,
+    ),
+  },
   'waits-below-help': {
     says: /shows only "Help Please wait/,
     ...app(

@@ -36,6 +36,11 @@ export const drawn: Readonly<Record<string, App>> = {
     'Snake',
     `<canvas id="field" width="900" height="500"></canvas><p>Loading…</p><b style="position:fixed;left:9px;top:9px">Score 0</b><script>const it = field.getContext('2d'); it.fillStyle = '#383'; it.fillRect(0, 0, 900, 500); it.fillStyle = '#fc3'; it.fillRect(90, 240, 300, 30)</script>`,
   ),
+  'live-chat-button': app(
+    'Hills',
+    '<div class="view"></div><button class="chat"><i class="spin"></i> Chat</button>',
+    `<style>body{margin:0}.view{height:100vh;${SKY}}.chat{position:fixed;right:20px;bottom:20px}.spin{display:inline-block;width:12px;height:12px;background:#080;animation:turn 2s infinite}@keyframes turn{to{rotate:1turn}}</style>`,
+  ),
   'fixed-menu': app(
     'Start',
     '<nav style="position:fixed;left:40px;top:40px;width:200px"><a href="#new">New game</a> <a href="#load">Load a game</a></nav><p>Loading takes a minute</p>',
