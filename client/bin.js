@@ -11,10 +11,12 @@ module.enableCompileCache?.(process.env['NODE_COMPILE_CACHE'] ?? join(cache, 'po
 
 // In the repository Node runs the TypeScript, so that a build never shadows it.
 const source = './cli/main.ts';
-// Commands on the host's data folder need the host's program, which is in the repository alone.
-const backup = '../host/backup.ts';
-const isOperation = ['backup', 'restore'].includes(process.argv[2] ?? '');
-if (isOperation && existsSync(new URL(backup, import.meta.url))) {
-  const { operate } = await import(backup);
-  await operate(process.argv.slice(2));
+// Commands on the host's data folder, or on a cluster, are in the repository alone.
+const [command = '', ...words] = process.argv.slice(2);
+const OPERATIONS = { backup: '../host/backup.ts', restore: '../host/backup.ts' };
+const isOfCluster = command === 'doctor' && words.includes('--gateway');
+const operation = isOfCluster ? '../host/gateway-doctor.ts' : OPERATIONS[command];
+if (operation !== undefined && existsSync(new URL(operation, import.meta.url))) {
+  const { operate } = await import(operation);
+  await operate([command, ...words]);
 } else await import(existsSync(new URL(source, import.meta.url)) ? source : './dist/cli/main.js');

@@ -34,6 +34,11 @@ export function listenerGroup(kind: GatewayReference['kind'] = 'Gateway'): strin
   return LISTENER_KINDS[kind][0];
 }
 
+/** The API version of a kind with listeners. */
+export function listenerVersion(kind: GatewayReference['kind'] = 'Gateway'): string {
+  return LISTENER_KINDS[kind][1];
+}
+
 /** A route's reference to its parent. */
 export function parentReference({ kind = 'Gateway', name, namespace, sectionName }: GatewayReference) {
   return {

@@ -23,9 +23,17 @@ export const doctorCommand: CommandSpec = {
   name: 'doctor',
   usage: '<sandbox|run> <port>',
   summary: 'say whether a preview of a port shows the server, and what to do if not',
+  options: {
+    gateway: {
+      type: 'boolean',
+      help: "check the Gateway of a cluster, in a clone of Porthole's repository: porthole doctor --gateway --help",
+    },
+  },
   examples: [['porthole doctor try 3000', 'one sentence; exit code 0 where it shows']],
   async run(context) {
-    const { signal, show } = context;
+    const { given, signal, show } = context;
+    if (given.is('gateway'))
+      throw new UsageError("--gateway needs a clone of Porthole's repository: run npx porthole there.");
     const { run, port } = await runAndPort(context);
     const report = await run.doctor(port, { signal });
     await show(report, plain(report.advice));
