@@ -30,7 +30,8 @@ interface Exchanged {
 
 function headerFaults({ host, own, other }: { host: string; own: Exchanged; other: Exchanged }): string[] {
   const faults = {
-    'the Host is not rewritten (URLRewrite)': own.arrived['host'] !== UPSTREAM_HOST,
+    'the Host is not rewritten (URLRewrite, for preview.upstream: direct)':
+      own.arrived['host'] !== UPSTREAM_HOST,
     'Origin is not set (RequestHeaderModifier)': own.arrived['origin'] !== UPSTREAM_ORIGIN,
     "a client's X-Forwarded-Host is not removed (RequestHeaderModifier)":
       own.arrived['x-forwarded-host'] === 'doctor.invalid',
