@@ -16,7 +16,7 @@ import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-p
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { suite } from '#test/support/suite.ts';
-import type { Properties } from '../infra/engine/wire-values.ts';
+import type { Properties } from '../pulumi/wire-values.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { type Actor, GUEST, saidAgainst } from './guards/actor.ts';
 import { badRoutes } from './guards/bad-routes.ts';

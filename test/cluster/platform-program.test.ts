@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { copyProgram, installPacked } from '#test/support/packed-packages.ts';
-import { ApiServer } from '../infra/engine/api-server.ts';
-import { Stack, type UpdateResult } from '../infra/engine/stack.ts';
 import { DATABASE_URL, SERVICE_KEY, SIGNING_KEYS } from '../infra/support/stack-files.ts';
+import { PulumiStack, type UpdateResult } from '../pulumi/pulumi-stack.ts';
+import { stacksMissing } from '../pulumi/pulumi-tools.ts';
 import { suite } from '../support/suite.ts';
 import { issueCertificate, makeAuthority } from './fixture/certificate-authority.ts';
-import { type Cluster, cluster, missing } from './fixture/cluster.ts';
+import { type Cluster, cluster } from './fixture/cluster.ts';
 import { GATEWAY_CLASS } from './fixture/objects.ts';
+import { importServingImage } from './serving-image.ts';
 
 const NAME = `platform-${process.pid}`;
 const EDGE = `${NAME}-edge`;
@@ -23,11 +24,10 @@ const LISTENERS = {
 };
 const PATIENT = 300_000;
 
-suite("a platform team's program on a real cluster, from the packed package", missing(), () => {
+suite("a platform team's program on a real cluster, from the packed package", stacksMissing(), () => {
   let fixture: Cluster;
-  let api: ApiServer;
   let place: string;
-  let stack: Stack;
+  let stack: PulumiStack;
   const folder = mkdtempSync(join(tmpdir(), 'porthole-platform-'));
 
   const file = (config: object = {}) => ({
@@ -41,11 +41,12 @@ suite("a platform team's program on a real cluster, from the packed package", mi
 
   beforeAll(async () => {
     fixture = await cluster();
-    api = new ApiServer(await fixture.kubectl(['config', 'view', '--raw', '--minify', '--output=json']));
+    await importServingImage(fixture);
     place = await installPacked(['infra']);
     const source = join(import.meta.dirname, 'platform-program/main.ts');
     const main = await copyProgram(source, { place, target: 'main.ts', name: '@porthole/pulumi' });
-    stack = new Stack({ project: 'platform', stack: 'test', main, cluster: api });
+    const { kubeconfig } = fixture;
+    stack = new PulumiStack({ project: 'platform', stack: 'test', main, kubeconfig });
     await makeAuthority(folder);
     const request = { commonName: NAME, use: 'server', dnsNames: Object.values(LISTENERS) } as const;
     const { certificate, key } = await issueCertificate(folder, 'platform', request);
@@ -93,7 +94,7 @@ suite("a platform team's program on a real cluster, from the packed package", mi
     await stack?.destroy();
     const namespaces = ['delete', 'namespace', EDGE, DATA, ...OWN];
     await fixture.kubectl([...namespaces, '--ignore-not-found', '--wait=false']);
-    await api.close();
+    stack?.close();
     await rm(folder, { recursive: true });
     await rm(place, { recursive: true, force: true });
   }, PATIENT);
@@ -102,8 +103,8 @@ suite("a platform team's program on a real cluster, from the packed package", mi
     'creates everything but the Gateway',
     async () => {
       const up = await stack.up(file());
-      expect([up.log, up.output]).toEqual([[], '']);
-      expect(up.outputs).toEqual({
+      expect([up.succeeded, up.log]).toEqual([true, []]);
+      expect(await stack.outputs()).toEqual({
         apiUrl: `https://porthole.${NAME}.test`,
         previewZones: [`previews.${NAME}.test`, `acme.${NAME}.test`],
         gatewayAddress: fixture.gateway.https.host,
@@ -113,7 +114,7 @@ suite("a platform team's program on a real cluster, from the packed package", mi
       const secret = ['get', 'secret/porthole', `--namespace=${NAME}-functions`];
       const url = await fixture.kubectl([...secret, '--output=jsonpath={.data.DATABASE_URL}']);
       expect(Buffer.from(url, 'base64').toString()).toBe(DATABASE_URL);
-      expect(stack.export()).not.toContain(DATABASE_URL);
+      expect(stack.state()).not.toContain(DATABASE_URL);
     },
     PATIENT,
   );
@@ -159,12 +160,21 @@ suite("a platform team's program on a real cluster, from the packed package", mi
   );
 
   test(
+    'changes nothing where the component gets another name and an alias',
+    async () => {
+      const { succeeded, log, changes } = await stack.preview(file({ 'platform:component': 'sandboxes' }));
+      expect([succeeded, log, changes]).toEqual([true, [], []]);
+    },
+    PATIENT,
+  );
+
+  test(
     'puts right what was changed by hand, without force',
     async () => {
       const policy = ['networkpolicy/porthole-sandboxes-closed', `--namespace=${NAME}-previews`];
       const patch = ['--type=merge', '--patch={"spec":{"policyTypes":["Ingress"]}}'];
       await fixture.kubectl(['patch', ...policy, ...patch]);
-      const put = await stack.up(file(), { refresh: true });
+      const put = await stack.up(file(), { flags: ['--refresh'] });
       expect([put.log, touched(put)]).toEqual([[], ['update porthole-network-closed']]);
       expect(await fixture.kubectl(['get', ...policy, '--output=jsonpath={.spec.policyTypes}'])).toBe(
         '["Ingress","Egress"]',
@@ -176,8 +186,9 @@ suite("a platform team's program on a real cluster, from the packed package", mi
   test(
     'leaves the Gateway, the database and nothing else when it is destroyed',
     async () => {
-      await stack.destroy();
-      expect(JSON.parse(stack.export())).toEqual([]);
+      const { succeeded, log } = await stack.destroy();
+      expect([succeeded, log]).toEqual([true, []]);
+      expect(stack.resources()).toEqual([]);
       const all =
         'namespaces,validatingadmissionpolicies,validatingadmissionpolicybindings,clusterroles,clusterrolebindings,httproutes,networkpolicies';
       const found = await fixture.kubectl(['get', all, '--all-namespaces', '--output=name']);

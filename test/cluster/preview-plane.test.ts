@@ -15,7 +15,7 @@ import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { suite } from '#test/support/suite.ts';
-import type { Properties } from '../infra/engine/wire-values.ts';
+import type { Properties } from '../pulumi/wire-values.ts';
 import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
 import { GATEWAY_ZONE } from './fixture/fixture-plan.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';

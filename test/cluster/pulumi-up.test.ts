@@ -1,26 +1,29 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ApiServer } from '../infra/engine/api-server.ts';
-import { Stack, type UpdateResult } from '../infra/engine/stack.ts';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { DATABASE_URL, MAIN, SERVICE_KEY, stackFile } from '../infra/support/stack-files.ts';
+import { PulumiStack, type UpdateResult } from '../pulumi/pulumi-stack.ts';
+import { stacksMissing } from '../pulumi/pulumi-tools.ts';
 import { suite } from '../support/suite.ts';
-import { issueCertificate, makeAuthority } from './fixture/certificate-authority.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
-import { type Cluster, cluster, missing } from './fixture/cluster.ts';
+import { type Cluster, cluster } from './fixture/cluster.ts';
 import { GATEWAY_CLASS } from './fixture/objects.ts';
+import { createGatewayCertificate } from './gateway-certificate.ts';
+import { importServingImage, SERVING_IMAGE } from './serving-image.ts';
 import { NAMESPACES, previewRights, ZONE } from './pulumi-up/preview-rights.ts';
 
 const MINUTE = 60_000;
 
 /** Time that a new stack needs on a busy machine. */
 const PATIENT = 5 * MINUTE;
+jest.setTimeout(PATIENT);
 
-suite('pulumi up on a real cluster', missing(), () => {
+const REFRESHED = { flags: ['--refresh'] };
+
+suite('pulumi up on a real cluster', stacksMissing(), () => {
   let fixture: Cluster;
-  let api: ApiServer;
-  let stack: Stack;
+  let stack: PulumiStack;
   const folder = mkdtempSync(join(tmpdir(), 'porthole-up-'));
 
   const file = (
@@ -40,7 +43,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         podNamespace: 'gateways',
         podLabels: { app: 'gateway' },
       },
-      'porthole:functions': { image: 'porthole.test/functions:none', ...functions },
+      'porthole:functions': { image: SERVING_IMAGE, ...functions },
       'porthole:preview': { maxTotal: 3, ...preview },
     });
 
@@ -56,20 +59,9 @@ suite('pulumi up on a real cluster', missing(), () => {
 
   beforeAll(async () => {
     fixture = await cluster();
-    api = new ApiServer(await fixture.kubectl(['config', 'view', '--raw', '--minify', '--output=json']));
-    await fixture.kubectl(['create', 'namespace', NAMESPACES.gateway]);
-    await makeAuthority(folder);
-    const dnsNames = [`*.${ZONE}`, 'porthole.test'];
-    const request = { commonName: ZONE, use: 'server', dnsNames } as const;
-    const { certificate, key } = await issueCertificate(folder, 'wildcard', request);
-    const secret = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'wildcard', namespace: NAMESPACES.gateway },
-      type: 'kubernetes.io/tls',
-      stringData: { 'tls.crt': certificate, 'tls.key': key },
-    };
-    await fixture.kubectl(['create', '--filename=-'], JSON.stringify(secret));
+    await importServingImage(fixture);
+    const dnsNames = [`*.${ZONE}`, 'porthole.test'] as const;
+    await createGatewayCertificate(fixture.kubectl, { folder, namespace: NAMESPACES.gateway, dnsNames });
     const gateway = {
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'Gateway',
@@ -93,14 +85,15 @@ suite('pulumi up on a real cluster', missing(), () => {
       ['apply', '--server-side', '--field-manager=reference', '--filename=-'],
       JSON.stringify(gateway),
     );
-    stack = new Stack({ project: 'porthole', stack: 'test', main: MAIN, cluster: api });
+    const { kubeconfig } = fixture;
+    stack = new PulumiStack({ project: 'porthole', stack: 'test', main: MAIN, kubeconfig });
   }, PATIENT);
 
   afterAll(async () => {
     // If a test failed: what `destroy` leaves, part of it outside the namespaces.
     await stack?.destroy();
     await fixture.kubectl(['delete', 'namespace', ...Object.values(NAMESPACES), '--ignore-not-found']);
-    await api.close();
+    stack?.close();
     rmSync(folder, { recursive: true });
   }, PATIENT);
 
@@ -111,13 +104,13 @@ suite('pulumi up on a real cluster', missing(), () => {
     'changes nothing in a first preview, and says what an update will create',
     async () => {
       const preview = await stack.preview(file());
-      expect(preview.log).toEqual([]);
+      expect([preview.succeeded, preview.log]).toEqual([true, []]);
       expect(new Set(preview.changes.map(({ op }) => op))).toEqual(new Set(['create']));
       expect(await outcome(['get', 'namespace', NAMESPACES.functions])).toContain('NotFound');
       const up = await stack.up(file());
-      expect(up.log).toEqual([]);
+      expect([up.succeeded, up.log]).toEqual([true, []]);
       expect(touched(up).toSorted()).toEqual(touched(preview).toSorted());
-      expect(up.outputs).toEqual({
+      expect(await stack.outputs()).toEqual({
         apiUrl:
           fixture.gateway.https.port === 443
             ? 'https://porthole.test'
@@ -153,7 +146,7 @@ suite('pulumi up on a real cluster', missing(), () => {
   });
 
   test('keeps every secret out of the state', () => {
-    const state = stack.export();
+    const state = stack.state();
     expect(state).toContain('porthole-functions-secrets');
     expect(state).not.toContain(DATABASE_URL);
     expect(state).not.toContain(SERVICE_KEY);
@@ -163,7 +156,7 @@ suite('pulumi up on a real cluster', missing(), () => {
   test('changes nothing the second time, and keeps a number of replicas that another controller has set', async () => {
     const deployment = ['deployment/porthole', `--namespace=${NAMESPACES.functions}`];
     await fixture.kubectl(['scale', '--replicas=3', ...deployment]);
-    const { log, changes } = await stack.up(file(), { refresh: true });
+    const { log, changes } = await stack.up(file(), REFRESHED);
     expect({ log, changes }).toEqual({ log: [], changes: [] });
     // An update of the Deployment does not change them either.
     const changed = await stack.up(file({}, undefined, { memory: '640Mi' }));
@@ -188,14 +181,14 @@ suite('pulumi up on a real cluster', missing(), () => {
       await change('kubectl-patch');
       // Without a refresh Pulumi compares with its state alone.
       expect(touched(await stack.up(file()))).toEqual([]);
-      expect(touched(await stack.preview(file(), { refresh: true }))).toEqual(update);
+      expect(touched(await stack.preview(file(), REFRESHED))).toEqual(update);
     });
 
     test.each(['kubectl-patch', 'another-tool'])(
       'puts right what %s has changed, and nothing else',
       async (manager) => {
         await change(manager);
-        const put = await stack.up(file(), { refresh: true });
+        const put = await stack.up(file(), REFRESHED);
         expect({ log: put.log, touched: touched(put) }).toEqual({ log: [], touched: update });
         expect(await fixture.kubectl(['get', '--output=jsonpath={.spec.policyTypes}', ...policy])).toBe(
           '["Ingress","Egress"]',
@@ -223,7 +216,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       [
         'update',
         'porthole-functions',
-        'spec.template.metadata.annotations.porthole.sandbox.users.io/environment-checksum',
+        'spec.template.metadata.annotations["porthole.sandbox.users.io/environment-checksum"]',
       ],
       ['update', 'porthole-functions-environment', 'data.Sandbox__Preview__AllowedPortMax'],
       ['update', 'porthole-network-from-gateway', 'spec.ingress[0].ports[0].endPort'],
@@ -286,21 +279,21 @@ suite('pulumi up on a real cluster', missing(), () => {
       const scale = () => fixture.kubectl(['scale', '--replicas=7', ...pool]);
       await scale();
       // Nothing of what the API server has added to templates and pools counts as a change.
-      expect(touched(await stack.up(withPools(), { refresh: true }))).toEqual([
+      expect(touched(await stack.up(withPools(), REFRESHED))).toEqual([
         'update porthole-sandboxes-pool-ready',
       ]);
       expect(await size()).toBe('2');
 
       await stack.up(withPools({ warmPoolTarget: 3 }));
       await scale();
-      const { log, changes } = await stack.up(withPools({ warmPoolTarget: 4 }), { refresh: true });
+      const { log, changes } = await stack.up(withPools({ warmPoolTarget: 4 }), REFRESHED);
       expect([log, changes.map(({ name }) => name)]).toEqual([
         [],
         ['porthole-functions-environment', 'porthole-functions'],
       ]);
       expect(await size()).toBe('7');
 
-      const back = await stack.up(withPools(), { refresh: true });
+      const back = await stack.up(withPools(), REFRESHED);
       expect([back.log, await size()]).toEqual([[], '2']);
     });
 
@@ -318,7 +311,8 @@ suite('pulumi up on a real cluster', missing(), () => {
   test(
     'leaves nothing after destroy',
     async () => {
-      await stack.destroy();
+      const { succeeded, log } = await stack.destroy();
+      expect([succeeded, log]).toEqual([true, []]);
       const of = ['--all-namespaces', '--selector=app.kubernetes.io/part-of=porthole', '--output=name'];
       const kinds =
         'validatingadmissionpolicies,validatingadmissionpolicybindings,namespaces,gateways,httproutes';
@@ -336,7 +330,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         '--output=name',
       ]);
       expect(inGateway.trim()).toBe('secret/wildcard');
-      expect(JSON.parse(stack.export())).toEqual([]);
+      expect(stack.resources()).toEqual([]);
     },
     PATIENT,
   );

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { deploymentPlan } from '../../infra/functions.ts';
-import { type ProgramResult, runProgram } from '../infra/engine/run-program.ts';
-import { Secret } from '../infra/engine/wire-values.ts';
 import { DATABASE_URL, SERVICE_KEY, SIGNING_KEYS, stackFile, values } from '../infra/support/stack-files.ts';
+import { type ProgramResult, recordProgram } from '../pulumi/record-program.ts';
+import { Secret } from '../pulumi/wire-values.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 const PATIENT = 180_000;
@@ -30,7 +30,7 @@ describe('the example for AWS Lambda', () => {
     ];
     writeFileSync(join(folder, 'functions.json'), JSON.stringify(listed));
     writeFileSync(join(folder, 'router.mjs'), 'export const handler = () => undefined;');
-    up = await runProgram({
+    up = await recordProgram({
       project: 'porthole-lambda',
       stack: 'test',
       main: join(EXAMPLES, 'lambda/main.ts'),
@@ -49,11 +49,10 @@ describe('the example for AWS Lambda', () => {
         },
       },
       dryRun: false,
-      register: ({ name, type, inputs }) =>
-        Promise.resolve({
-          id: name,
-          outputs: { ...inputs, name, arn: `arn:aws:${type}:${name}`, ...ADDRESSES },
-        }),
+      register: ({ name, type, inputs }) => ({
+        id: name,
+        outputs: { ...inputs, name, arn: `arn:aws:${type}:${name}`, ...ADDRESSES },
+      }),
     });
   }, PATIENT);
 
@@ -63,7 +62,7 @@ describe('the example for AWS Lambda', () => {
     );
 
   test('runs to its end without a word', () => {
-    expect([up.succeeded, up.log, up.output]).toEqual([true, [], '']);
+    expect([up.succeeded, up.output]).toEqual([true, '']);
     expect(up.outputs).toEqual({ apiUrl: ADDRESSES.apiEndpoint, streamUrl: ADDRESSES.functionUrl });
   });
 

@@ -1,34 +1,28 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { Registration } from './engine/registration.ts';
-import { type ProgramResult, runProgram } from './engine/run-program.ts';
-import { pathsWhere, type Properties, UNKNOWN } from './engine/wire-values.ts';
+import { type ProgramResult, recordProgram, type Registration } from '../pulumi/record-program.ts';
+import { pathsWhere, type Properties, UNKNOWN } from '../pulumi/wire-values.ts';
 import {
   DATABASE_URL,
   MAIN,
   secretTexts,
   SERVICE_KEY,
   SIGNING_KEYS,
+  type StackFile,
   stackFile,
 } from './support/stack-files.ts';
 
-/**
- * Runs the program against an engine that answers with the inputs, as one does that creates
- * nothing.
- */
+/** Runs the program as a preview does. */
 async function run(
-  more: Readonly<Record<string, unknown>> = {},
-  dryRun = true,
-  read: (type: string, id: string) => Promise<Properties> = () => Promise.resolve({}),
+  file: StackFile = stackFile(),
+  read: (type: string, id: string) => Properties = () => ({}),
 ): Promise<ProgramResult> {
-  return runProgram({
+  return recordProgram({
     project: 'porthole',
     stack: 'test',
     main: MAIN,
-    stackFile: stackFile(more),
-    dryRun,
+    stackFile: file,
+    dryRun: true,
     read,
-    register: ({ custom, name, inputs }) =>
-      Promise.resolve({ id: custom && !dryRun ? name : undefined, outputs: inputs }),
   });
 }
 
@@ -52,11 +46,7 @@ describe('the program', () => {
   };
 
   test('runs to its end without a word', () => {
-    expect({ succeeded: result.succeeded, log: result.log, output: result.output }).toEqual({
-      succeeded: true,
-      log: [],
-      output: '',
-    });
+    expect({ succeeded: result.succeeded, output: result.output }).toEqual({ succeeded: true, output: '' });
   });
 
   test('declares these objects, under these names', () => {
@@ -218,11 +208,11 @@ describe('the program of a stack that asks for more', () => {
         templates: { node: { image: 'sandbox@sha256:1' } },
         warmPools: { ready: { template: 'node' } },
       };
-      const { succeeded, log, output } = await run({ 'porthole:sandboxes': sandboxes }, true, (type, id) =>
-        Promise.reject(new Error(`the ${type} ${id} does not exist`)),
-      );
+      const { succeeded, output } = await run(stackFile({ 'porthole:sandboxes': sandboxes }), (type, id) => {
+        throw new Error(`the ${type} ${id} does not exist`);
+      });
       expect(succeeded).toBe(false);
-      expect(JSON.stringify(log) + output).toContain(
+      expect(output).toContain(
         'CustomResourceDefinition sandboxtemplates.extensions.agents.x-k8s.io does not exist',
       );
     },
@@ -232,13 +222,12 @@ describe('the program of a stack that asks for more', () => {
   test(
     'declares templates before their pools, and what sandboxes may reach',
     async () => {
-      const { registrations } = await run({
-        'porthole:sandboxes': {
-          templates: { node: { image: 'sandbox@sha256:1' } },
-          warmPools: { ready: { template: 'node', replicas: 2 } },
-          egress: ['0.0.0.0/0'],
-        },
-      });
+      const sandboxes = {
+        templates: { node: { image: 'sandbox@sha256:1' } },
+        warmPools: { ready: { template: 'node', replicas: 2 } },
+        egress: ['0.0.0.0/0'],
+      };
+      const { registrations } = await run(stackFile({ 'porthole:sandboxes': sandboxes }));
       const find = (name: string) => registrations.find((each) => each.name === name);
       const template = find('porthole-sandboxes-template-node');
       expect(template?.type).toBe('kubernetes:extensions.agents.x-k8s.io/v1beta1:SandboxTemplate');
@@ -258,14 +247,7 @@ describe('the program of a stack that asks for more', () => {
         'porthole:archiveSecretAccessKey': 'secret-of-the-bucket',
       };
       const file = stackFile({ 'porthole:archives': { bucket: 'kept' } });
-      const { registrations, succeeded } = await runProgram({
-        project: 'porthole',
-        stack: 'test',
-        main: MAIN,
-        stackFile: { ...file, secrets: { ...file.secrets, ...keys } },
-        dryRun: true,
-        register: ({ inputs }) => Promise.resolve({ id: undefined, outputs: inputs }),
-      });
+      const { registrations, succeeded } = await run({ ...file, secrets: { ...file.secrets, ...keys } });
       expect(succeeded).toBe(true);
       const secret = registrations.find(({ name }) => name === 'porthole-functions-archives');
       if (secret === undefined) throw new Error('there is no Secret of archives');
@@ -289,14 +271,7 @@ describe('the program of a stack that asks for more', () => {
     'declares no Secret where others keep it',
     async () => {
       const file = stackFile({ 'porthole:functions': { image: 'x', existingSecret: 'kept' } });
-      const { registrations, succeeded } = await runProgram({
-        project: 'porthole',
-        stack: 'test',
-        main: MAIN,
-        stackFile: { ...file, secrets: {} },
-        dryRun: true,
-        register: ({ inputs }) => Promise.resolve({ id: undefined, outputs: inputs }),
-      });
+      const { registrations, succeeded } = await run({ ...file, secrets: {} });
       expect(succeeded).toBe(true);
       expect(registrations.filter(({ type }) => type === 'kubernetes:core/v1:Secret')).toEqual([]);
     },
@@ -307,20 +282,16 @@ describe('the program of a stack that asks for more', () => {
 test(
   'ends at a stack file that cannot be used before it declares anything, with every problem',
   async () => {
-    const { succeeded, registrations, log } = await run({
+    const file = stackFile({
       'porthole:zone': 'UPPER',
       'porthole:functions': { image: 'x', replicas: 0 },
     });
+    const { succeeded, registrations, output } = await run(file);
     expect(succeeded).toBe(false);
     expect(registrations.map(({ type }) => type)).toEqual(['pulumi:pulumi:Stack']);
-    expect(log).toEqual([
-      {
-        severity: 'error',
-        message: `The stack's configuration has 2 problems:
+    expect(output).toContain(`The stack's configuration has 2 problems:
   - porthole:zone: must be a lower-case DNS name of two labels or more, got "UPPER"
-  - porthole:functions.replicas: must be a whole number from 1 to 100, got 0`,
-      },
-    ]);
+  - porthole:functions.replicas: must be a whole number from 1 to 100, got 0`);
   },
   PATIENT,
 );

@@ -2,8 +2,7 @@ import { GUEST_PREVIEW_PORT } from '#guest/protocol/previews-protocol.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { withValueAt } from '../infra/engine/plan-step.ts';
-import { type Properties, UNKNOWN } from '../infra/engine/wire-values.ts';
+import { type Properties, UNKNOWN, withValueAt } from '../pulumi/wire-values.ts';
 import { type Observed, type PolicyPack, startPolicyPack } from './engine/policy-pack.ts';
 
 const FOLDER = join(import.meta.dirname, '../../policies');

@@ -2,8 +2,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Yaml } from 'cdk8s';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
-import { type ProgramResult, runProgram, type StackFile } from '../infra/engine/run-program.ts';
-import { MAIN, stackFile, values } from '../infra/support/stack-files.ts';
+import { MAIN, type StackFile, stackFile, values } from '../infra/support/stack-files.ts';
+import { PulumiStack, type UpdateResult } from '../pulumi/pulumi-stack.ts';
+import { pulumiMissing } from '../pulumi/pulumi-tools.ts';
+import { type ProgramResult, recordProgram } from '../pulumi/record-program.ts';
+import { suite } from '../support/suite.ts';
 import { type PolicyPack, startPolicyPack, type Decision } from './engine/policy-pack.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -16,6 +19,7 @@ const SHARED = {
   status: { conditions: [{ type: 'Programmed', status: 'True' }] },
 };
 
+const PACK = join(ROOT, 'policies');
 const BROKEN = join(import.meta.dirname, 'programs/broken.ts');
 
 /** A stack file of this repository, with the secrets that must not be committed. */
@@ -24,35 +28,19 @@ function committed(stack: 'dev' | 'prod'): StackFile {
   return { ...stackFile(), config };
 }
 
-/**
- * Runs a program under a pack: a mandatory violation stops it before the resource is created, as
- * the command line does.
- */
+/** Runs the program, and a pack on all that it declares. */
 async function observed(
   pack: PolicyPack,
-  main: string,
-  file: StackFile,
-): Promise<ProgramResult & { readonly decisions: readonly Decision[]; readonly made: readonly string[] }> {
-  const decisions: Decision[] = [];
-  const made: string[] = [];
-  const result = await runProgram({
-    project: 'porthole',
-    stack: 'test',
-    main,
-    stackFile: file,
-    dryRun: true,
-    read: async () => SHARED,
-    register: async (registration) => {
-      const found = await pack.evaluate(registration);
-      decisions.push(...found);
-      const [stopped] = found.filter(({ level }) => level === 'mandatory');
-      if (stopped !== undefined) throw new Error(`[${stopped.policy}] ${stopped.message}`);
-      made.push(registration.name);
-      return { id: undefined, outputs: registration.inputs };
-    },
-  });
-  decisions.push(...(await pack.evaluateStack(result.registrations)));
-  return { ...result, decisions, made };
+  stackFile: StackFile,
+): Promise<
+  ProgramResult & { readonly decisions: readonly Decision[]; readonly declared: readonly string[] }
+> {
+  const start = { project: 'porthole', stack: 'test', main: MAIN, dryRun: true };
+  const result = await recordProgram({ ...start, stackFile, read: () => SHARED });
+  const { registrations } = result;
+  const single = await Promise.all(registrations.map((each) => pack.evaluate(each)));
+  const decisions = [...single.flat(), ...(await pack.evaluateStack(registrations))];
+  return { ...result, decisions, declared: registrations.map(({ name }) => name) };
 }
 
 describe.each(['dev', 'prod'] as const)('the stack file of %s', (stack) => {
@@ -72,10 +60,10 @@ describe('the pack', () => {
   test(
     'passes everything that the real program declares for production',
     async () => {
-      const { succeeded, decisions, made } = await observed(pack, MAIN, committed('prod'));
+      const { succeeded, decisions, declared } = await observed(pack, committed('prod'));
       expect({ succeeded, decisions }).toEqual({ succeeded: true, decisions: [] });
-      expect(made).toContain('porthole-sandboxes-template-sandbox');
-      expect(made).toContain('porthole-routes-fallback');
+      expect(declared).toContain('porthole-sandboxes-template-sandbox');
+      expect(declared).toContain('porthole-routes-fallback');
     },
     PATIENT,
   );
@@ -89,12 +77,12 @@ describe('the pack', () => {
         image: image('browsers'),
         ...(profile === 'Localhost' && { seccompProfile: 'chromium.json' }),
       };
-      const { succeeded, decisions, made } = await observed(pack, MAIN, {
+      const { succeeded, decisions, declared } = await observed(pack, {
         ...file,
         config: { ...file.config, 'porthole:browsers': browsers },
       });
       expect({ succeeded, decisions }).toEqual({ succeeded: true, decisions: [] });
-      expect(made).toContain('porthole-browsers');
+      expect(declared).toContain('porthole-browsers');
     },
     PATIENT,
   );
@@ -127,12 +115,12 @@ describe('the pack', () => {
     'passes %s',
     async (_, config, expected) => {
       const file = committed('prod');
-      const { succeeded, decisions, made } = await observed(pack, MAIN, {
+      const { succeeded, decisions, declared } = await observed(pack, {
         ...file,
         config: { ...file.config, ...config },
       });
       expect({ succeeded, decisions }).toEqual({ succeeded: true, decisions: [] });
-      expect(made).toContain(expected);
+      expect(declared).toContain(expected);
     },
     PATIENT,
   );
@@ -140,7 +128,7 @@ describe('the pack', () => {
   test(
     'stops the images of development, unless its configuration lets them pass',
     async () => {
-      const { succeeded, registrations, decisions } = await observed(lenient, MAIN, committed('dev'));
+      const { succeeded, registrations, decisions } = await observed(lenient, committed('dev'));
       expect({ succeeded, decisions }).toEqual({ succeeded: true, decisions: [] });
       const strict = await Promise.all(
         registrations.map(async (each) =>
@@ -165,17 +153,55 @@ describe('the pack', () => {
     },
     PATIENT,
   );
+});
+
+suite("the pack under Pulumi's command line, without a cluster", pulumiMissing(), () => {
+  async function preview(main: string, file: StackFile, ...flags: string[]): Promise<UpdateResult> {
+    const stack = new PulumiStack({ project: 'porthole', stack: 'test', main });
+    try {
+      return await stack.preview(file, { flags: [`--policy-pack=${PACK}`, ...flags] });
+    } finally {
+      stack.close();
+    }
+  }
 
   test(
-    'stops a broken program before the resource is made, and says which policy and why',
+    'stops the images of development, and says which and why',
     async () => {
-      const { succeeded, made, log } = await observed(pack, BROKEN, committed('prod'));
+      const { succeeded, output, violations } = await preview(MAIN, committed('dev'));
+      expect([succeeded, new Set(violations.map(({ policy }) => policy))]).toEqual([
+        false,
+        new Set(['pinned-images']),
+      ]);
+      expect(output).toContain('The image of sandboxes is porthole/sandbox:dev.');
+    },
+    PATIENT,
+  );
+
+  test(
+    'lets them pass with the configuration of the pack for development',
+    async () => {
+      const config = join(PACK, 'dev.json');
+      const result = await preview(MAIN, committed('dev'), `--policy-pack-config=${config}`);
+      expect([result.succeeded, result.violations]).toEqual([true, []]);
+      expect(result.changes.map(({ name }) => name)).toContain('porthole-routes-fallback');
+    },
+    PATIENT,
+  );
+
+  test(
+    'stops a broken program, and says which policy and why',
+    async () => {
+      const { succeeded, violations } = await preview(BROKEN, committed('dev'));
       expect(succeeded).toBe(false);
-      expect(made).toContain('porthole-network-closed');
-      expect(made).not.toContain('tap');
-      const messages = log.map(({ message }) => message).join('\n');
-      expect(messages).toContain('[no-wildcard-rbac]');
-      expect(messages).toContain('It grants * in apiGroups.');
+      expect(violations).toContainEqual(
+        expect.objectContaining({
+          policy: 'no-wildcard-rbac',
+          level: 'mandatory',
+          name: 'tap',
+          message: expect.stringContaining('It grants * in apiGroups.'),
+        }),
+      );
     },
     PATIENT,
   );

@@ -4,13 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connect, type PortholeApi } from '../../../examples/demo/porthole-api.ts';
 import { startPostgres } from '../../support/postgres.ts';
-import { ApiServer } from '../../infra/engine/api-server.ts';
-import { Stack } from '../../infra/engine/stack.ts';
 import { MAIN, stackFile } from '../../infra/support/stack-files.ts';
-import { issueCertificate, makeAuthority } from '../fixture/certificate-authority.ts';
+import { PulumiStack } from '../../pulumi/pulumi-stack.ts';
 import type { Cluster } from '../fixture/cluster.ts';
 import { API_SERVER_PORT } from '../fixture/fixture-plan.ts';
 import { GATEWAY_CLASS } from '../fixture/objects.ts';
+import { createGatewayCertificate } from '../gateway-certificate.ts';
 import { gatewayClient, type GatewayClient } from './gateway-client.ts';
 import { relay } from './relay.ts';
 
@@ -63,33 +62,16 @@ export async function deploy(
     url.hostname = fixture.hostAddress;
     url.port = String(database.port);
 
-    await fixture.kubectl(['create', 'namespace', namespaces.gateway]);
     undo.defer(async () => {
       await fixture.kubectl(['delete', 'namespace', ...Object.values(namespaces), '--ignore-not-found']);
     });
-    await makeAuthority(folder);
+    const dnsNames = [`*.${zone}`, apiHost] as const;
+    await createGatewayCertificate(fixture.kubectl, { folder, namespace: namespaces.gateway, dnsNames });
     const authority = join(folder, 'ca.crt');
-    const { certificate, key } = await issueCertificate(folder, 'wildcard', {
-      commonName: zone,
-      use: 'server',
-      dnsNames: [`*.${zone}`, apiHost],
-    });
-    await fixture.kubectl(
-      ['create', '--filename=-'],
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name: 'wildcard', namespace: namespaces.gateway },
-        type: 'kubernetes.io/tls',
-        stringData: { 'tls.crt': certificate, 'tls.key': key },
-      }),
-    );
 
-    const apiServer = new ApiServer(
-      await fixture.kubectl(['config', 'view', '--raw', '--minify', '--output=json']),
-    );
-    undo.defer(() => apiServer.close());
-    const stack = new Stack({ project: 'porthole', stack: name, main: MAIN, cluster: apiServer });
+    const { kubeconfig } = fixture;
+    const stack = new PulumiStack({ project: 'porthole', stack: name, main: MAIN, kubeconfig });
+    undo.defer(() => stack.close());
     const { host, port } = fixture.gateway.https;
     const { config, secrets } = stackFile({
       'porthole:zone': zone,
@@ -117,10 +99,11 @@ export async function deploy(
       secrets: { ...secrets, 'porthole:databaseUrl': url.href, 'porthole:serviceKey': SERVICE_KEY },
     };
     undo.defer(async () => {
-      await stack.destroy();
+      const { succeeded, output } = await stack.destroy();
+      if (!succeeded) throw new Error(`the stack was not destroyed: ${output}`);
     });
-    const { succeeded, log } = await stack.up(file);
-    if (!succeeded) throw new Error(`the stack did not come up: ${JSON.stringify(log)}`);
+    const { succeeded, output } = await stack.up(file);
+    if (!succeeded) throw new Error(`the stack did not come up: ${output}`);
     const logs = (component: 'functions' | 'reaper') =>
       fixture.kubectl([
         'logs',

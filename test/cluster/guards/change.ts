@@ -1,6 +1,5 @@
 import { ANNOTATIONS } from '#constructs/names.ts';
-import { withValueAt } from '../../infra/engine/plan-step.ts';
-import type { Properties } from '../../infra/engine/wire-values.ts';
+import { type Properties, withValueAt } from '../../pulumi/wire-values.ts';
 
 /** A change to a manifest. */
 export type Change = (object: Properties) => Properties;

@@ -7,7 +7,7 @@ import {
 import { SANDBOXES } from '#adapters/kubernetes/sandboxes/claim-state.ts';
 import { sandboxClaimManifest } from '#constructs/sandbox-claim.ts';
 import { suite } from '#test/support/suite.ts';
-import type { Properties } from '../../infra/engine/wire-values.ts';
+import type { Properties } from '../../pulumi/wire-values.ts';
 import { definitionsMissing, installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
 import type { Cluster } from '../fixture/cluster.ts';
 import { type Actor, saidAgainst } from './actor.ts';

@@ -20,11 +20,13 @@ const args: PortholeArgs = {
     podLabels: { app: 'gateway' },
   },
   namespaces: { previews: `${name}-previews`, functions: `${name}-functions` },
-  functions: { image: 'porthole.test/functions:none' },
+  functions: { image: 'porthole.test/serving:1' },
   sandboxes: { image: 'porthole.test/sandbox:none' },
   preview: { allowedPortMax: config.getNumber('allowedPortMax') ?? 9000 },
   databaseUrl: database.data.apply(({ url = '' }) => Buffer.from(url, 'base64').toString()),
   signingKeys: config.requireSecret('signingKeys'),
   serviceKey: config.requireSecret('serviceKey'),
 };
-export const { apiUrl, previewZones, gatewayAddress } = new Porthole('porthole', args, { provider });
+const component = config.get('component') ?? 'porthole';
+const options = { provider, aliases: [{ name: 'porthole' }] };
+export const { apiUrl, previewZones, gatewayAddress } = new Porthole(component, args, options);

@@ -1,7 +1,13 @@
 import { join } from 'node:path';
-import type { Registration } from '../engine/registration.ts';
-import { Secret } from '../engine/wire-values.ts';
-import type { StackFile } from '../engine/run-program.ts';
+import type { Registration } from '../../pulumi/record-program.ts';
+import { Secret } from '../../pulumi/wire-values.ts';
+
+/** The values of a stack file. */
+export interface StackFile {
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Keys that the file holds encrypted, with their values in clear text. */
+  readonly secrets: Readonly<Record<string, string>>;
+}
 
 /** The program's entry. */
 export const MAIN = join(import.meta.dirname, '../../../infra/main.ts');
@@ -44,7 +50,7 @@ export function secretTexts({ inputs }: Registration): Record<string, string> {
   );
 }
 
-/** The values as the program reads them. */
+/** The values as the command line passes them: every one as text, and structured values as JSON. */
 export function values({ config, secrets }: StackFile): Record<string, string> {
   return Object.fromEntries(
     Object.entries({ ...config, ...secrets }).map(([key, value]) => [

@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { AnalyzeResponse } from '@pulumi/pulumi/proto/analyzer_pb.js';
-import { AnalyzerClient, analyzers, grpc } from '../../infra/engine/protocol.ts';
-import type { Registration } from '../../infra/engine/registration.ts';
-import { encode, type Properties } from '../../infra/engine/wire-values.ts';
+import { AnalyzerClient, analyzers, grpc, StructMessage } from '../../pulumi/protocol.ts';
+import type { Registration } from '../../pulumi/record-program.ts';
+import { encode, type Properties } from '../../pulumi/wire-values.ts';
 import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 const PACK = join(import.meta.dirname, '../../../policies');
@@ -81,7 +81,7 @@ export async function startPolicyPack(
         name,
         new analyzers.PolicyConfig()
           .setEnforcementlevel(disabled.includes(name) ? DISABLED : MANDATORY)
-          .setProperties(encode(settings[name] ?? {})),
+          .setProperties(struct(settings[name] ?? {})),
       );
   }
   await call('configure', config);
@@ -99,7 +99,7 @@ export async function startPolicyPack(
         .setUrn(urn)
         .setType(type)
         .setName(name)
-        .setProperties(encode(inputs))
+        .setProperties(struct(inputs))
         .setOptions(new analyzers.AnalyzerResourceOptions());
       return toDecisions(await call('analyze', request));
     },
@@ -110,7 +110,7 @@ export async function startPolicyPack(
             .setUrn(urn)
             .setType(type)
             .setName(name)
-            .setProperties(encode(inputs))
+            .setProperties(struct(inputs))
             .setOptions(new analyzers.AnalyzerResourceOptions()),
         ),
       );
@@ -123,6 +123,8 @@ export async function startPolicyPack(
     },
   };
 }
+
+const struct = (properties: Properties) => StructMessage.fromJavaScript(encode(properties));
 
 function toDecisions(response: AnalyzeResponse): Decision[] {
   return response.getDiagnosticsList().map((diagnostic) => ({

@@ -1,6 +1,3 @@
-import { createHmac } from 'node:crypto';
-import { type Struct, StructMessage } from './protocol.ts';
-
 /**
  * Key and marks of the values that JSON cannot represent (`sdk/go/common/resource/properties.go` of
  * Pulumi).
@@ -9,6 +6,7 @@ const MARK = '4dabf18193072939515e22adb298388d';
 const SECRET = '1b47061264138c4ac30d75fd1eb44270';
 /** Assets and archives: the engine would read them. */
 const FILES = ['c44067f5952c0a294b673a41bacd8c17', '0def7320c3a5731c473e5ecbe6d01bc7'];
+const RESOURCE = '5cf8f73096256a8f31e491e813e4eb8e';
 const UNKNOWN_TEXT = '04da6b54-80e4-46f7-96ec-b56ff0331ba9';
 
 /** A value that is known only after the update has run. */
@@ -34,8 +32,8 @@ export class Secret {
 
 export type Properties = Readonly<Record<string, unknown>>;
 
-export function decode(struct: Struct | undefined): Properties {
-  return struct === undefined ? {} : (decodeValue(struct.toJavaScript()) as Properties);
+export function decode(properties: Properties): Properties {
+  return decodeValue(properties) as Properties;
 }
 
 function decodeValue(value: unknown): unknown {
@@ -43,6 +41,8 @@ function decodeValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(decodeValue);
   if (!isRecord(value)) return value;
   if (value[MARK] === SECRET) return new Secret(decodeValue(value['value']));
+  // Providers get the id of a resource.
+  if (value[MARK] === RESOURCE) return decodeValue(value['id']);
   if (FILES.includes(String(value[MARK]))) {
     const { [MARK]: _mark, ...content } = value;
     return mapValues(content, decodeValue);
@@ -51,8 +51,8 @@ function decodeValue(value: unknown): unknown {
   return mapValues(value, decodeValue);
 }
 
-export function encode(properties: Properties): Struct {
-  return StructMessage.fromJavaScript(encodeValue(properties) as Record<string, unknown>);
+export function encode(properties: Properties): Properties {
+  return encodeValue(properties) as Properties;
 }
 
 function encodeValue(value: unknown): unknown {
@@ -70,20 +70,6 @@ export function reveal(value: unknown): unknown {
   return isRecord(value) ? mapValues(value, reveal) : value;
 }
 
-/**
- * The value as a state may store it: only a digest of a secret, which shows whether it has changed.
- */
-export function seal(value: unknown, key: string): unknown {
-  if (value instanceof Secret) {
-    const digest = createHmac('sha256', key)
-      .update(JSON.stringify(reveal(value)))
-      .digest('hex');
-    return { sealed: digest };
-  }
-  if (Array.isArray(value)) return value.map((each) => seal(each, key));
-  return isRecord(value) ? mapValues(value, (each) => seal(each, key)) : value;
-}
-
 /** Paths of all nested values for which this holds, e.g. `spec.ports[0].port`. */
 export function pathsWhere(value: unknown, holds: (each: unknown) => boolean, at = ''): string[] {
   if (holds(value)) return [at];
@@ -94,10 +80,20 @@ export function pathsWhere(value: unknown, holds: (each: unknown) => boolean, at
   );
 }
 
-export function isRecord(value: unknown): value is Record<string, unknown> {
+function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Secret);
 }
 
 function mapValues(record: Readonly<Record<string, unknown>>, map: (value: unknown) => unknown) {
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));
+}
+
+/** A copy with another value at the path, e.g. `spec.replicas`; undefined removes the key. */
+export function withValueAt(value: Properties, path: string, next: unknown): Properties {
+  const [key = '', ...rest] = path.split('.');
+  const { [key]: inner, ...others } = value;
+  if (rest.length > 0) {
+    return { ...others, [key]: withValueAt(isRecord(inner) ? inner : {}, rest.join('.'), next) };
+  }
+  return next === undefined ? others : { ...others, [key]: next };
 }
