@@ -43,7 +43,7 @@ suite('pulumi up on a real cluster', stacksMissing(), () => {
         podNamespace: 'gateways',
         podLabels: { app: 'gateway' },
       },
-      'porthole:functions': { image: SERVING_IMAGE, ...functions },
+      'porthole:functions': { image: SERVING_IMAGE, cpu: '10m', ...functions },
       'porthole:preview': { maxTotal: 3, ...preview },
     });
 

@@ -20,7 +20,7 @@ const args: PortholeArgs = {
     podLabels: { app: 'gateway' },
   },
   namespaces: { previews: `${name}-previews`, functions: `${name}-functions` },
-  functions: { image: 'porthole.test/serving:1' },
+  functions: { image: 'porthole.test/serving:1', cpu: '10m' },
   sandboxes: { image: 'porthole.test/sandbox:none' },
   preview: { allowedPortMax: config.getNumber('allowedPortMax') ?? 9000 },
   databaseUrl: database.data.apply(({ url = '' }) => Buffer.from(url, 'base64').toString()),
