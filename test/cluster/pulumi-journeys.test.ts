@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { MAIN, stackFile } from '../infra/support/stack-files.ts';
+import { PulumiStack, type UpdateResult } from '../pulumi/pulumi-stack.ts';
+import { stacksMissing } from '../pulumi/pulumi-tools.ts';
+import { suite } from '../support/suite.ts';
+import { type Cluster, cluster } from './fixture/cluster.ts';
+import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
+import { GATEWAY_CLASS } from './fixture/objects.ts';
+import { createGatewayCertificate } from './gateway-certificate.ts';
+import { importServingImage, SERVING_IMAGE } from './serving-image.ts';
+
+const PATIENT = 300_000;
+const STACKS = ['journey-one', 'journey-two'] as const;
+type Name = (typeof STACKS)[number];
+
+const namespacesOf = (name: Name) => ({
+  previews: `${name}-previews`,
+  gateway: `${name}-gateway`,
+  functions: `${name}-functions`,
+});
+const touched = ({ changes }: Pick<UpdateResult, 'changes'>) =>
+  changes.map(({ op, name }) => `${op} ${name}`).toSorted();
+
+suite('two stacks on one cluster', stacksMissing(), () => {
+  let fixture: Cluster;
+  let stacks: Readonly<Record<Name, PulumiStack>>;
+  const folder = mkdtempSync(join(tmpdir(), 'porthole-journeys-'));
+
+  const file = (name: Name, more: Readonly<Record<string, unknown>> = {}) => {
+    const namespaces = namespacesOf(name);
+    return stackFile({
+      'porthole:zone': `${name}.preview.test`,
+      'porthole:apiHost': `${name}.porthole.test`,
+      'porthole:namespaces': { ...namespaces, existing: [namespaces.gateway] },
+      'porthole:certificates': { previewSecret: 'wildcard', apiSecret: 'wildcard' },
+      'porthole:gateway': {
+        className: GATEWAY_CLASS,
+        port: fixture.gateway.https.port,
+        podNamespace: 'gateways',
+        podLabels: { app: 'gateway' },
+      },
+      'porthole:functions': { image: SERVING_IMAGE, cpu: '10m' },
+      'porthole:sandboxes': { image: 'porthole.test/sandbox:none' },
+      ...more,
+    });
+  };
+
+  beforeAll(async () => {
+    fixture = await cluster();
+    await importServingImage(fixture);
+    const { kubeconfig } = fixture;
+    const create = (stack: Name) => new PulumiStack({ project: 'porthole', stack, main: MAIN, kubeconfig });
+    stacks = { 'journey-one': create('journey-one'), 'journey-two': create('journey-two') };
+    for (const name of STACKS) {
+      const dnsNames = [`*.${name}.preview.test`, `${name}.porthole.test`] as const;
+      const { gateway: namespace } = namespacesOf(name);
+      await createGatewayCertificate(fixture.kubectl, { folder, namespace, dnsNames });
+    }
+  }, PATIENT);
+
+  afterAll(async () => {
+    for (const name of STACKS) {
+      // If a test failed: what `destroy` leaves.
+      await stacks[name].destroy();
+      stacks[name].close();
+      const namespaces = Object.values(namespacesOf(name));
+      await fixture.kubectl(['delete', 'namespace', ...namespaces, '--ignore-not-found', '--wait=false']);
+    }
+    rmSync(folder, { recursive: true });
+  }, PATIENT);
+
+  test(
+    'brings up both, and the second changes nothing of the first',
+    async () => {
+      for (const name of STACKS) {
+        const { succeeded, log, changes } = await stacks[name].up(file(name));
+        expect([succeeded, log]).toEqual([true, []]);
+        expect(new Set(changes.map(({ op }) => op))).toEqual(new Set(['create']));
+      }
+      const refreshed = await stacks['journey-one'].refresh(file('journey-one'));
+      expect([refreshed.succeeded, refreshed.log, refreshed.changes]).toEqual([true, [], []]);
+      const again = await stacks['journey-one'].up(file('journey-one'));
+      expect([again.succeeded, again.log, again.changes]).toEqual([true, [], []]);
+    },
+    PATIENT,
+  );
+
+  test.each<[what: string, more: Readonly<Record<string, unknown>>, changes: readonly string[]]>([
+    ['image of sandboxes', { 'porthole:sandboxes': { image: 'porthole.test/sandbox:next' } }, []],
+    ['image of functions', { 'porthole:functions': { image: 'porthole.test/functions:next' } }, []],
+    ['number of previews', { 'porthole:preview': { maxTotal: 7 } }, []],
+  ])(
+    'shows in a preview what another %s changes, and replaces nothing',
+    async (_, more, changes) => {
+      const preview = await stacks['journey-one'].preview(file('journey-one', more));
+      expect([preview.succeeded, preview.log, touched(preview)]).toEqual([true, [], changes]);
+    },
+    PATIENT,
+  );
+
+  test(
+    'destroys a stack with live sandboxes, and nothing of the other',
+    async () => {
+      const { previews } = namespacesOf('journey-one');
+      const pod = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'live', namespace: previews },
+        spec: {
+          automountServiceAccountToken: false,
+          containers: [{ name: 'live', image: BUSYBOX_IMAGE, command: ['sleep', '3600'] }],
+        },
+      };
+      await fixture.kubectl(['create', '--filename=-'], JSON.stringify(pod));
+      const { succeeded, log } = await stacks['journey-one'].destroy();
+      expect([succeeded, log, stacks['journey-one'].resources()]).toEqual([true, [], []]);
+      const all =
+        'namespaces,pods,validatingadmissionpolicies,validatingadmissionpolicybindings,clusterroles,httproutes,gateways';
+      const left = await fixture.kubectl(['get', all, '--all-namespaces', '--output=name']);
+      expect(left.split('\n').filter((name) => name.includes('journey-one'))).toEqual([
+        'namespace/journey-one-gateway',
+      ]);
+      const other = await stacks['journey-two'].refresh(file('journey-two'));
+      expect([other.succeeded, other.changes]).toEqual([true, []]);
+    },
+    PATIENT,
+  );
+});
