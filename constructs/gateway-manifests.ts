@@ -121,7 +121,7 @@ export function gatewayManifest(props: PreviewGatewayProps) {
   const { infrastructure, addresses = [], labels = {}, annotations = {} } = props;
   return {
     apiVersion: 'gateway.networking.k8s.io/v1',
-    kind: 'Gateway',
+    kind: 'Gateway' as const,
     metadata: {
       name,
       namespace,

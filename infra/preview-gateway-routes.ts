@@ -60,12 +60,30 @@ export class Gateway extends pulumi.ComponentResource {
         (plan) => new CustomResource(`${name}-certificate-${plan.metadata.name}`, plan, { parent: this }),
       );
       const within = { parent: this, dependsOn: certificates };
-      if (found === undefined) return addressOf(new SharedGateway(id, made.manifest, within));
+      if (made.manifest.kind === 'Gateway') return addressOf(this.#made(id, made.manifest, within));
       void new CustomResource(`${id}-listeners`, made.manifest, within);
       return found;
     });
     this.address = addresses[0] ?? pulumi.output(undefined);
     this.registerOutputs({ addresses });
+  }
+
+  /**
+   * An update, which would otherwise wait for a controller until the timeout, first reads the class.
+   * A preview does not: another part of the program may make it.
+   */
+  #made(name: string, manifest: Made, opts: pulumi.CustomResourceOptions): SharedGateway {
+    if (pulumi.runtime.isDryRun()) return new SharedGateway(name, manifest, opts);
+    const { gatewayClassName } = manifest.spec;
+    const id = `${name}-className`;
+    const found = new ReportedClass(id, { parent: this, id: gatewayClassName });
+    const checked = found.status.apply((status) => {
+      const problems = gatewayClassProblems(status);
+      if (problems.length === 0) return gatewayClassName;
+      throw new pulumi.RunError(`gateway.className ${gatewayClassName} ${problems.join('; it ')}.`);
+    });
+    const spec = { ...manifest.spec, gatewayClassName: checked };
+    return new SharedGateway(name, { ...manifest, spec }, opts);
   }
 
   /** Read, not created: the update fails if the Gateway does not exist or cannot serve. */
@@ -88,6 +106,12 @@ export class Gateway extends pulumi.ComponentResource {
       return status?.addresses?.[0]?.value;
     });
   }
+}
+
+interface Made {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly spec: { readonly gatewayClassName: string };
 }
 
 interface ExistingGateway {

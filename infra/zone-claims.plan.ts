@@ -22,12 +22,19 @@ export function zoneClaimsPlan(config: StackConfig) {
 }
 
 /**
- * Admission policy: a claim stays with its installation. `kubectl apply` and Argo CD would
- * otherwise overwrite it.
+ * Admission policy: a claim stays with its installation, and no other may create it. A create of
+ * an existing object is otherwise refused without the name of its owner, and `kubectl apply` and
+ * Argo CD would overwrite it.
  */
-export function zoneClaimsPolicyPlan({ namespaces }: StackConfig) {
+export function zoneClaimsPolicyPlan(config: StackConfig) {
+  const { namespaces } = config;
+  const { functions } = namespaces;
+  const claims = JSON.stringify(servedZones(config).map(({ zone }) => PREFIX + zone));
   const owner = (object: string) =>
     `${object}.metadata.?labels.orValue({})[?'${LABELS.installation}'].orValue('')`;
+  const taken = (by: string) =>
+    `'taken zone: ' + object.metadata.name.substring(${PREFIX.length}) + ' belongs to the installation in namespace ' + ${by} + '. Choose another zone, or remove that installation'`;
+  const message = 'taken zone: it belongs to another installation';
   return {
     metadata: policyMetadata(namespaces, 'zone-claims'),
     spec: {
@@ -39,7 +46,7 @@ export function zoneClaimsPolicyPlan({ namespaces }: StackConfig) {
             apiGroups: ['rbac.authorization.k8s.io'],
             apiVersions: ['*'],
             resources: ['clusterroles'],
-            operations: ['UPDATE'],
+            operations: ['CREATE', 'UPDATE'],
             scope: 'Cluster',
           },
         ],
@@ -50,9 +57,14 @@ export function zoneClaimsPolicyPlan({ namespaces }: StackConfig) {
       ],
       validations: [
         {
-          expression: `${owner('object')} == ${owner('oldObject')}`,
-          messageExpression: `'taken zone: ' + object.metadata.name.substring(${PREFIX.length}) + ' belongs to the installation in namespace ' + ${owner('oldObject')} + '. Choose another zone, or remove that installation'`,
-          message: 'taken zone: it belongs to another installation',
+          expression: `oldObject == null || ${owner('object')} == ${owner('oldObject')}`,
+          messageExpression: taken(owner('oldObject')),
+          message,
+        },
+        {
+          expression: `oldObject != null || !(object.metadata.name in ${claims}) || ${owner('object')} == '${functions}'`,
+          messageExpression: taken(`'${functions}'`),
+          message,
         },
       ],
     },

@@ -23,6 +23,8 @@ const namespacesOf = (name: Name) => ({
 });
 const touched = ({ changes }: Pick<UpdateResult, 'changes'>) =>
   changes.map(({ op, name }) => `${op} ${name}`).toSorted();
+const errorsOf = ({ log }: Pick<UpdateResult, 'log'>) =>
+  log.filter(({ severity }) => severity === 'error').map(({ message }) => message);
 
 suite('two stacks on one cluster', stacksMissing(), () => {
   let fixture: Cluster;
@@ -73,33 +75,117 @@ suite('two stacks on one cluster', stacksMissing(), () => {
   }, PATIENT);
 
   test(
-    'brings up both, and the second changes nothing of the first',
+    'completes a first update that was killed',
     async () => {
-      for (const name of STACKS) {
-        const { succeeded, log, changes } = await stacks[name].up(file(name));
-        expect([succeeded, log]).toEqual([true, []]);
-        expect(new Set(changes.map(({ op }) => op))).toEqual(new Set(['create']));
-      }
-      const refreshed = await stacks['journey-one'].refresh(file('journey-one'));
-      expect([refreshed.succeeded, refreshed.log, refreshed.changes]).toEqual([true, [], []]);
-      const again = await stacks['journey-one'].up(file('journey-one'));
+      const [, two] = STACKS;
+      const killed = await stacks[two].up(file(two), { killedAt: /porthole-admission-\S+ created/ });
+      expect(killed.succeeded).toBe(false);
+      // As docs/deploy-operations.md says.
+      await stacks[two].run('cancel', '--yes');
+      const cleared = await stacks[two].refresh(file(two), { flags: ['--clear-pending-creates'] });
+      expect([cleared.succeeded, errorsOf(cleared)]).toEqual([true, []]);
+      const env = { PULUMI_K8S_UPSERT_EXISTING_OBJECTS: 'true' };
+      const repeated = await stacks[two].up(file(two), { env });
+      expect([repeated.succeeded, errorsOf(repeated)]).toEqual([true, []]);
+      const again = await stacks[two].up(file(two));
       expect([again.succeeded, again.log, again.changes]).toEqual([true, [], []]);
     },
     PATIENT,
   );
 
+  test(
+    'brings up another, and changes nothing of the first',
+    async () => {
+      const [one, two] = STACKS;
+      const { succeeded, log, changes } = await stacks[one].up(file(one));
+      expect([succeeded, log]).toEqual([true, []]);
+      expect(new Set(changes.map(({ op }) => op))).toEqual(new Set(['create']));
+      for (const name of [one, two]) {
+        const refreshed = await stacks[name].refresh(file(name));
+        expect([refreshed.succeeded, refreshed.log, refreshed.changes]).toEqual([true, [], []]);
+      }
+    },
+    PATIENT,
+  );
+
   test.each<[what: string, more: Readonly<Record<string, unknown>>, changes: readonly string[]]>([
-    ['image of sandboxes', { 'porthole:sandboxes': { image: 'porthole.test/sandbox:next' } }, []],
-    ['image of functions', { 'porthole:functions': { image: 'porthole.test/functions:next' } }, []],
-    ['number of previews', { 'porthole:preview': { maxTotal: 7 } }, []],
+    [
+      'image of sandboxes',
+      { 'porthole:sandboxes': { image: 'porthole.test/sandbox:next' } },
+      ['update porthole-functions', 'update porthole-functions-environment'],
+    ],
+    [
+      'image of functions',
+      { 'porthole:functions': { image: 'porthole.test/functions:next', cpu: '10m' } },
+      [
+        'update porthole-functions',
+        'update porthole-lifecycle',
+        'update porthole-reaper',
+        'update porthole-snapshots',
+      ],
+    ],
+    [
+      'number of previews',
+      { 'porthole:preview': { maxTotal: 7 } },
+      ['update porthole-functions', 'update porthole-functions-environment', 'update porthole-quota'],
+    ],
+    [
+      'zone',
+      { 'porthole:zone': 'next.preview.test' },
+      [
+        'replace porthole-namespaces-zone',
+        'update porthole-admission-preview-routes',
+        'update porthole-admission-zone-claims',
+        'update porthole-functions',
+        'update porthole-functions-environment',
+        'update porthole-gateway',
+        'update porthole-routes-fallback',
+      ],
+    ],
   ])(
-    'shows in a preview what another %s changes, and replaces nothing',
+    'shows in a preview what another %s changes',
     async (_, more, changes) => {
       const preview = await stacks['journey-one'].preview(file('journey-one', more));
       expect([preview.succeeded, preview.log, touched(preview)]).toEqual([true, [], changes]);
     },
     PATIENT,
   );
+
+  test.each<[what: string, more: Readonly<Record<string, unknown>>, says: RegExp]>([
+    [
+      'a zone of another stack',
+      { 'porthole:zone': 'journey-two.preview.test' },
+      /belongs to the installation in namespace journey-two-functions\. Choose another zone/,
+    ],
+    [
+      'a class that is not there',
+      { 'porthole:gateway': { className: 'none', podNamespace: 'gateways', podLabels: { app: 'gateway' } } },
+      /porthole-gateway-className[^]*'none' does not exist/,
+    ],
+  ])(
+    'refuses %s, and says why',
+    async (_, more, says) => {
+      const up = await stacks['journey-one'].up(file('journey-one', more));
+      expect(up.succeeded).toBe(false);
+      expect(up.output).toMatch(says);
+      const back = await stacks['journey-one'].up(file('journey-one'));
+      expect([back.succeeded, back.log]).toEqual([true, []]);
+    },
+    PATIENT,
+  );
+
+  test('says that there is no cluster', async () => {
+    const lone = new PulumiStack({ project: 'porthole', stack: 'journey-three', main: MAIN });
+    try {
+      const began = performance.now();
+      const { succeeded, log } = await lone.up(file('journey-one'));
+      expect(succeeded).toBe(false);
+      expect(performance.now() - began).toBeLessThan(60_000);
+      expect(errorsOf({ log })[0]).toContain('Kubernetes cluster is unreachable');
+    } finally {
+      lone.close();
+    }
+  });
 
   test(
     'destroys a stack with live sandboxes, and nothing of the other',
@@ -111,7 +197,19 @@ suite('two stacks on one cluster', stacksMissing(), () => {
         metadata: { name: 'live', namespace: previews },
         spec: {
           automountServiceAccountToken: false,
-          containers: [{ name: 'live', image: BUSYBOX_IMAGE, command: ['sleep', '3600'] }],
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 1000,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          containers: [
+            {
+              name: 'live',
+              image: BUSYBOX_IMAGE,
+              command: ['sleep', '3600'],
+              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+            },
+          ],
         },
       };
       await fixture.kubectl(['create', '--filename=-'], JSON.stringify(pod));

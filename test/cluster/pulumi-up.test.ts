@@ -156,6 +156,8 @@ suite('pulumi up on a real cluster', stacksMissing(), () => {
   test('changes nothing the second time, and keeps a number of replicas that another controller has set', async () => {
     const deployment = ['deployment/porthole', `--namespace=${NAMESPACES.functions}`];
     await fixture.kubectl(['scale', '--replicas=3', ...deployment]);
+    // A refresh reports Pods that are not ready as a change.
+    await fixture.kubectl(['rollout', 'status', ...deployment, '--timeout=120s']);
     const { log, changes } = await stack.up(file(), REFRESHED);
     expect({ log, changes }).toEqual({ log: [], changes: [] });
     // An update of the Deployment does not change them either.

@@ -31,6 +31,7 @@ export interface StackOptions {
 export interface UpdateOptions {
   /** Flags of `pulumi preview` and `pulumi up`. */
   readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   /** Kills everything as soon as the output matches. */
   readonly killedAt?: RegExp;
 }
@@ -127,11 +128,14 @@ export class PulumiStack {
     return this.#logged(args, options);
   }
 
-  async #logged(args: readonly string[], { flags = [], killedAt }: UpdateOptions): Promise<UpdateResult> {
+  async #logged(
+    args: readonly string[],
+    { flags = [], env, killedAt }: UpdateOptions,
+  ): Promise<UpdateResult> {
     const log = join(this.#folder, `events-${(this.#runs += 1)}`);
     writeFileSync(log, '');
     const own = ['--non-interactive', `--event-log=${log}`, `--stack=${this.#options.stack}`];
-    const { code, output } = await this.#pulumi([...args, ...own, ...flags], killedAt);
+    const { code, output } = await this.#pulumi([...args, ...own, ...flags], env, killedAt);
     const events = readFileSync(log, 'utf8')
       .split('\n')
       .filter((line) => line !== '')
@@ -162,10 +166,11 @@ export class PulumiStack {
 
   async #pulumi(
     args: readonly string[],
+    env?: Readonly<Record<string, string>>,
     killedAt?: RegExp,
   ): Promise<{ readonly code: number | null; readonly output: string }> {
     const child = spawn('pulumi', [...args, '--color=never', '--cwd', this.#folder], {
-      env: this.#env,
+      env: { ...this.#env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
