@@ -69,7 +69,7 @@ export class Gateway extends pulumi.ComponentResource {
   }
 
   /**
-   * An update, which would otherwise wait for a controller until the timeout, first reads the class.
+   * An update reads the class first: it would otherwise wait for a controller until the timeout.
    * A preview does not: another part of the program may make it.
    */
   #made(name: string, manifest: Made, opts: pulumi.CustomResourceOptions): SharedGateway {
