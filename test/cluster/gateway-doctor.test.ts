@@ -8,6 +8,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { suite } from '#test/support/suite.ts';
+import { environmentPlan } from '../../infra/environment.plan.ts';
+import { deploymentPlan } from '../../infra/functions.ts';
+import { ENVIRONMENT_NAME } from '../../infra/pod.plan.ts';
+import { readStackConfig } from '../../infra/read-stack-config.ts';
+import { stackFile, values } from '../infra/support/stack-files.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { FIXTURE_GATEWAY, GATEWAY_CLASS } from './fixture/objects.ts';
 
@@ -38,23 +43,21 @@ suite('the doctor of a Gateway', missing(), () => {
     await here.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
+  const ofInstallation = () => ['--namespace', namespace, '--ca', here.gateway.caFile];
   const settings = () => [
-    '--namespace',
-    namespace,
+    ...ofInstallation(),
     '--image',
     SANDBOX_IMAGE,
-    '--ca',
-    here.gateway.caFile,
     '--gateway-name',
     FIXTURE_GATEWAY.name,
     '--gateway-namespace',
     FIXTURE_GATEWAY.namespace,
   ];
-  const doctor = (words: readonly string[], kubeconfig = here.kubeconfig) => {
+  const doctor = (words: readonly string[], given = settings(), kubeconfig = here.kubeconfig) => {
     let child: ChildProcess | undefined;
     const ended = new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
       const env = { PATH: process.env['PATH'] ?? '', KUBECONFIG: kubeconfig };
-      const argv = [BIN, 'doctor', '--gateway', ...settings(), ...words];
+      const argv = [BIN, 'doctor', '--gateway', ...given, ...words];
       child = execFile(process.execPath, argv, { env }, (error, stdout, stderr) =>
         resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
       );
@@ -73,8 +76,9 @@ suite('the doctor of a Gateway', missing(), () => {
     ).trim();
   const leavesNothing = () => eventually(async () => (await left()) === '');
 
-  test('finds every feature, and removes what it made', async () => {
-    const { code, stdout, stderr } = await doctor(['--hold', '3s', '--json']).ended;
+  test('finds every feature of the Gateway of an installation, and removes what it made', async () => {
+    await here.kubectl(['apply', '--filename=-'], JSON.stringify(installation()));
+    const { code, stdout, stderr } = await doctor(['--hold', '6s', '--json'], ofInstallation()).ended;
     expect(stderr).toBe('');
     const found = JSON.parse(stdout) as { features: { feature: string; ok: boolean }[] };
     expect(found).toMatchObject({ gateway: 'porthole-fixture/fixture', class: GATEWAY_CLASS, ok: true });
@@ -122,7 +126,7 @@ suite('the doctor of a Gateway', missing(), () => {
     try {
       const token = (await here.kubectl(['create', 'token', 'default', `--namespace=${namespace}`])).trim();
       writeFileSync(limitedKubeconfig, await asUser(token), { mode: 0o600 });
-      expect(await doctor([], limitedKubeconfig).ended).toMatchObject({
+      expect(await doctor([], settings(), limitedKubeconfig).ended).toMatchObject({
         code: 1,
         stdout: '',
         stderr: expect.stringMatching(/refuses pods in namespace doctor-\w+ .*ask for the right to create/),
@@ -132,6 +136,36 @@ suite('the doctor of a Gateway', missing(), () => {
     }
     expect(await leavesNothing()).toBe(true);
   }, 120_000);
+
+  /** The settings and the Deployment of a stack, without pods. */
+  function installation(): object {
+    const config = readStackConfig(
+      values(
+        stackFile({
+          'porthole:gateway': {
+            existing: { ...FIXTURE_GATEWAY, sectionName: 'https' },
+            podNamespace: 'traefik',
+            podLabels: { app: 'traefik' },
+          },
+          'porthole:certificates': {},
+          'porthole:functions': { image: SANDBOX_IMAGE },
+          'porthole:namespaces': { functions: namespace },
+        }),
+      ),
+      () => true,
+    );
+    const { metadata, spec } = deploymentPlan(config);
+    const items = [
+      {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: ENVIRONMENT_NAME, namespace },
+        data: environmentPlan(config),
+      },
+      { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { ...spec, replicas: 0 } },
+    ];
+    return { apiVersion: 'v1', kind: 'List', items };
+  }
 
   async function asUser(token: string): Promise<string> {
     const shown = await here.kubectl(['config', 'view', '--raw', '--output=json']);

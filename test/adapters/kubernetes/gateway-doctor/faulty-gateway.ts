@@ -8,12 +8,15 @@ import { probeArguments } from '#adapters/kubernetes/gateway-doctor/probe-object
 import { freePort } from '#test/support/free-port.ts';
 import { ROUTE_RESPONSE_HEADERS, UPSTREAM_HOST, UPSTREAM_ORIGIN } from '#constructs/names.ts';
 
+const CUT_MS = 500;
+
 export interface Faults {
   readonly keepsHeaders?: boolean;
   readonly refusesUpgrades?: boolean;
   /** Sends an answer when it is whole. */
   readonly buffersAnswers?: boolean;
-  readonly cutsAnswersAfterMs?: number;
+  /** Ends an answer soon after its first bytes. */
+  readonly cutsAnswers?: boolean;
   readonly maxBodyBytes?: number;
   /** Receives a request as a whole before it passes it on. */
   readonly buffersRequests?: boolean;
@@ -48,10 +51,6 @@ export async function startGateway(
   const server = createServer(tls, (incoming, outgoing) => void forward(incoming, outgoing));
   server.on('connection', (socket: Socket) => {
     sockets.add(socket.on('error', () => undefined));
-    if (faults.cutsAnswersAfterMs !== undefined) {
-      const timer = setTimeout(() => socket.destroy(), faults.cutsAnswersAfterMs);
-      socket.once('close', () => clearTimeout(timer));
-    }
   });
   server.on('upgrade', (incoming: IncomingMessage, socket: Socket) => {
     if (faults.refusesUpgrades) return socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
@@ -104,6 +103,7 @@ export async function startGateway(
       answer.on('data', (chunk: Buffer) => {
         if (faults.buffersAnswers) chunks.push(chunk);
         else outgoing.write(chunk);
+        if (faults.cutsAnswers) setTimeout(() => outgoing.destroy(), CUT_MS);
       });
       answer.on('end', () => outgoing.end(Buffer.concat(chunks)));
       answer.on('error', () => outgoing.destroy());
