@@ -4,7 +4,7 @@ import { askGateway, type GatewayRequest, type GatewayTarget, reasonOf } from '.
 import type { ControllerFacts } from './controllers.ts';
 import { type Finding, found, lacking } from './finding.ts';
 
-export const BODY_BYTES = 2 ** 30;
+const BODY_BYTES = 2 ** 30;
 /** The pod answers once it has this much: a gateway that passes it on does not hold the rest. */
 export const ENOUGH_BYTES = 8 * 2 ** 20;
 const CHUNK = Buffer.alloc(2 ** 18);
@@ -38,9 +38,10 @@ export async function checkBody(
       return lacking('body', `1 GiB is refused with ${answer.statusCode} after ${mib(sent.bytes)}`, change);
     }
     const { received } = (await json(answer)) as { received: number };
+    if (received < ENOUGH_BYTES) return lacking('body', `only ${mib(received)} of 1 GiB arrived`, change);
     const passed =
-      received === BODY_BYTES
-        ? 'all of 1 GiB passed'
+      sent.bytes === BODY_BYTES
+        ? 'all of 1 GiB is accepted, and buffered before it passes'
         : `1 GiB is announced and accepted, ${mib(received)} passed at once`;
     return found('body', slowBody === undefined ? passed : `${passed}. ${slowBody}`);
   } catch (error) {

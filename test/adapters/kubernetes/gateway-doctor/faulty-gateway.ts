@@ -18,8 +18,6 @@ export interface Faults {
   /** Ends an answer soon after its first bytes. */
   readonly cutsAnswers?: boolean;
   readonly maxBodyBytes?: number;
-  /** Receives a request as a whole before it passes it on. */
-  readonly buffersRequests?: boolean;
 }
 
 /** The program of the probe's pod; resolves to its port. */
@@ -48,7 +46,7 @@ export async function startGateway(
   faults: Faults = {},
 ): Promise<{ readonly port: number; close(): void }> {
   const sockets = new Set<Socket>();
-  const server = createServer(tls, (incoming, outgoing) => void forward(incoming, outgoing));
+  const server = createServer(tls, forward);
   server.on('connection', (socket: Socket) => {
     sockets.add(socket.on('error', () => undefined));
   });
@@ -72,15 +70,11 @@ export async function startGateway(
     },
   };
 
-  async function forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  function forward(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { maxBodyBytes = Number.POSITIVE_INFINITY } = faults;
     if (Number(incoming.headers['content-length'] ?? 0) > maxBodyBytes) {
       outgoing.writeHead(413).end();
       return;
-    }
-    if (faults.buffersRequests) {
-      incoming.resume();
-      await once(incoming, 'end');
     }
     const upstream = request({
       host: '127.0.0.1',
@@ -109,8 +103,7 @@ export async function startGateway(
       answer.on('error', () => outgoing.destroy());
     });
     outgoing.on('close', () => upstream.destroy());
-    if (faults.buffersRequests) upstream.end();
-    else incoming.pipe(upstream);
+    incoming.pipe(upstream);
   }
 }
 
