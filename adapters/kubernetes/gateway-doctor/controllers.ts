@@ -20,7 +20,7 @@ const CONTROLLERS: Readonly<Record<string, ControllerFacts>> = {
   },
   'gateway.nginx.org/nginx-gateway-controller': {
     limit: 'NGINX ends an answer after 60 s of silence (proxy_read_timeout)',
-    timeouts: 'set proxy_read_timeout to 2h, e.g. by a SnippetsPolicy or SnippetsFilter',
+    timeouts: 'set proxy_read_timeout to 2h, e.g. by a SnippetsFilter',
     body: 'set body.maxSize of a ClientSettingsPolicy to 1g',
   },
   'networking.gke.io/gateway': {
