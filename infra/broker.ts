@@ -11,6 +11,7 @@ import {
   replicasPlan,
   serviceOf,
   servingPlan,
+  ROLL_OUT,
 } from './pod.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
@@ -20,7 +21,7 @@ export class Broker extends component('Broker', ({ name, config, resolve, parent
   if (broker === undefined) throw new StackConfigError(['broker: is required for the component Broker']);
   const own = { ...config, broker };
   const { Deployment } = kubernetes.apps.v1;
-  const deployment = new Deployment(name, resolve(brokerDeploymentPlan(own)), { parent });
+  const deployment = new Deployment(name, resolve(brokerDeploymentPlan(own)), { parent, ...ROLL_OUT });
   const after = { parent, dependsOn: [deployment] };
   const { PodDisruptionBudget } = kubernetes.policy.v1;
   const budget = new PodDisruptionBudget(

@@ -11,6 +11,7 @@ import {
   replicasPlan,
   serviceOf,
   servingPlan,
+  ROLL_OUT,
 } from './pod.plan.ts';
 import { StackConfigError } from './read-stack-config.ts';
 import { canonicalQuantity } from './quantity.ts';
@@ -46,6 +47,7 @@ export class Browsers extends component('Browsers', ({ name, config, resolve, pa
   const deployment = new Deployment(name, resolve(browsersDeploymentPlan(own)), {
     parent,
     dependsOn: [account, ...authorities],
+    ...ROLL_OUT,
   });
   const after = { parent, dependsOn: [deployment] };
   const { PodDisruptionBudget } = kubernetes.policy.v1;

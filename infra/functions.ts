@@ -22,6 +22,7 @@ import {
   replicasPlan,
   serviceOf,
   servingPlan,
+  ROLL_OUT,
 } from './pod.plan.ts';
 import { environmentFaults } from './variables.ts';
 import type { StackConfig } from './stack-config-schema.ts';
@@ -96,6 +97,7 @@ export class Functions extends pulumi.ComponentResource {
         dependsOn: [...this.environment],
         // After the first roll-out the autoscaler, or a person with kubectl scale, decides.
         ignoreChanges: ['spec.replicas'],
+        ...ROLL_OUT,
       },
     );
     const after = { parent: this, dependsOn: [deployment] };

@@ -27,6 +27,12 @@ const LEAVE_ROTATION_SECONDS = 5;
 
 export const GRACE_SECONDS = LEAVE_ROTATION_SECONDS + DRAIN_SECONDS;
 
+/**
+ * How long an update waits for the pods of a Deployment. Pulumi's own limit of ten minutes is long
+ * for an image that cannot be pulled; a new node with a large image takes three.
+ */
+export const ROLL_OUT = { customTimeouts: { create: '5m', update: '5m' } };
+
 /** The probes of a container that serves, and its time to leave the rotation. */
 export function servingPlan<Probe extends object>(probe: Probe) {
   return {

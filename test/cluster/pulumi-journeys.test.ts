@@ -157,11 +157,6 @@ suite('two stacks on one cluster', stacksMissing(), () => {
       { 'porthole:zone': 'journey-two.preview.test' },
       /belongs to the installation in namespace journey-two-functions\. Choose another zone/,
     ],
-    [
-      'a class that is not there',
-      { 'porthole:gateway': { className: 'none', podNamespace: 'gateways', podLabels: { app: 'gateway' } } },
-      /porthole-gateway-className[^]*'none' does not exist/,
-    ],
   ])(
     'refuses %s, and says why',
     async (_, more, says) => {
@@ -173,19 +168,6 @@ suite('two stacks on one cluster', stacksMissing(), () => {
     },
     PATIENT,
   );
-
-  test('says that there is no cluster', async () => {
-    const lone = new PulumiStack({ project: 'porthole', stack: 'journey-three', main: MAIN });
-    try {
-      const began = performance.now();
-      const { succeeded, log } = await lone.up(file('journey-one'));
-      expect(succeeded).toBe(false);
-      expect(performance.now() - began).toBeLessThan(60_000);
-      expect(errorsOf({ log })[0]).toContain('Kubernetes cluster is unreachable');
-    } finally {
-      lone.close();
-    }
-  });
 
   test(
     'destroys a stack with live sandboxes, and nothing of the other',
