@@ -17,6 +17,12 @@ import { FORWARD_SUBPROTOCOL, PortStream } from './port-stream.ts';
 /** Longest time for a pod to accept a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
 
+/**
+ * How long a connection is quiet before the kernel asks whether its pod is still there, in
+ * milliseconds. A pod that gVisor or its node takes with it ends none of its connections.
+ */
+const QUIET_MS = 5_000;
+
 /** Poll interval for a guest that is still starting, in milliseconds. */
 const PAUSE_MS = 50;
 
@@ -132,7 +138,14 @@ async function reachAddress(
   signal: AbortSignal | undefined,
 ): Promise<Duplex> {
   if (pod.address === undefined) throw transportError(id, 'its pod has no address yet');
-  const socket = connect({ host: pod.address, port, allowHalfOpen: true, noDelay: true });
+  const socket = connect({
+    host: pod.address,
+    port,
+    allowHalfOpen: true,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: QUIET_MS,
+  });
   const late = AbortSignal.timeout(CONNECT_MS);
   try {
     await once(socket, 'connect', { signal: anySignal(late, signal) });
