@@ -12,17 +12,10 @@ import { find } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import type { GuestReach } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
-import { GUEST_PORT } from '#guest/protocol/guest-pod.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
-import {
-  GUEST_IMAGE,
-  importGuestImage,
-  importSandboxImage,
-  SANDBOX_IMAGE,
-} from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import {
   codeOf,
-  eventually,
   run,
   sandboxId,
   sandboxProviderContract,
@@ -31,6 +24,7 @@ import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { GUEST } from './guards/actor.ts';
+import { podRuntimeContract } from './sandboxes/pod-runtime.contract.ts';
 
 const namespace = `sandboxes-${randomBytes(4).toString('hex')}`;
 
@@ -72,6 +66,10 @@ suite('kubernetes provider', missing(), () => {
     sandboxProviderContract(() => open(), { ownNetwork: true });
   });
 
+  describe('in the runtime of its pods', () => {
+    podRuntimeContract(open);
+  });
+
   describe('in a cluster', () => {
     test('gives its pod the size and the network that were asked for, also after a stop', async () => {
       const provider = await open();
@@ -106,19 +104,6 @@ suite('kubernetes provider', missing(), () => {
         code: 'resources_not_supported',
       });
       expect((await provider.inspect(id)).state).toBe('absent');
-    }, 60_000);
-
-    test('runs the guest of another image in an image that has none', async () => {
-      await importGuestImage(fixture);
-      const provider = await open({ pod: { guestImage: GUEST_IMAGE } });
-      const id = sandboxId();
-      await provider.create({ id, image: BUSYBOX_IMAGE });
-      const script = 'touch /porthole/x; ls /porthole/guest.js; id -u';
-      expect(await run(provider, id, ['sh', '-c', script])).toMatchObject({
-        stdout: '/porthole/guest.js\n1000\n',
-        stderr: expect.stringContaining('Read-only file system'),
-      });
-      await provider.destroy(id);
     }, 60_000);
 
     test('says why the image of the guest does not come', async () => {
@@ -272,86 +257,6 @@ suite('kubernetes provider', missing(), () => {
       const id = sandboxId();
       expect(await codeOf(provider.create({ id }))).toBe('capacity_exceeded');
       await inNamespace('delete', 'quota', 'none');
-      await provider.destroy(id);
-      await provider.close();
-    });
-
-    test('comes back with its files when code in the sandbox kills the guest', async () => {
-      const provider = await open();
-      const id = sandboxId();
-      await provider.create({ id });
-      const script =
-        'read _; echo kept > kept; for each in /proc/[0-9]*; do grep -q "[p]orthole-guest" $each/cmdline && kill -9 ${each#/proc/}; done';
-      const killed = await provider.exec(id, { argv: ['sh', '-c', script], stdin: true });
-      killed.stdout.resume();
-      killed.stderr.resume();
-      // Only now: the start itself would fail if the guest ended before it said so.
-      killed.stdin?.end('\n');
-      expect(await codeOf(killed.exited)).toBe('exec_transport_error');
-      // The pod's status reports the end, and then the new start, when the guest may have answered
-      // again already.
-      const read = async (): Promise<string> => {
-        await provider.resume(id);
-        return (await run(provider, id, ['cat', 'kept'])).stdout;
-      };
-      expect(await eventually(async () => (await read().catch(() => '')) === 'kept\n')).toBe(true);
-      await provider.destroy(id);
-      await provider.close();
-    }, 60_000);
-
-    test('keeps the guest for the functions while code inside holds connections to its port', async () => {
-      const provider = await open();
-      const id = sandboxId();
-      await provider.create({ id });
-      const script = `const { connect } = require('net');
-        const all = Object.values(require('os').networkInterfaces()).flat();
-        const counts = {};
-        let left = 0;
-        for (const { address, internal } of all.filter(({ family }) => family === 'IPv4')) {
-          const kind = internal ? 'loopback' : 'own';
-          counts[kind] = 0;
-          for (let count = 0; count < 400; count += 1) {
-            left += 1;
-            const socket = connect(${GUEST_PORT}, address);
-            const over = () => (left -= 1) === 0 && console.log(JSON.stringify(counts));
-            const kept = setTimeout(() => { counts[kind] += 1; over(); }, 2_000);
-            socket.on('error', () => {}).on('close', () => { clearTimeout(kept); over(); });
-          }
-        }`;
-      const flooding = await provider.exec(id, { argv: ['node', '-e', script] });
-      flooding.stderr.resume();
-      const counted = await flooding.stdout[Symbol.asyncIterator]().next();
-      expect(JSON.parse(String(counted.value))).toEqual({ loopback: 128, own: 0 });
-      flooding.stdout.resume();
-      expect((await run(provider, id, ['echo', 'works'])).stdout).toBe('works\n');
-      flooding.kill('SIGKILL');
-      await provider.destroy(id);
-      await provider.close();
-    }, 60_000);
-
-    test('names an image without the guest, with the line to add', async () => {
-      const provider = await open();
-      const id = sandboxId();
-      await expect(provider.create({ id, image: BUSYBOX_IMAGE })).rejects.toMatchObject({
-        code: 'sandbox_not_running',
-        message: expect.stringContaining('COPY --from=porthole/guest /porthole /porthole'),
-      });
-      await provider.destroy(id);
-      await provider.close();
-    }, 60_000);
-
-    test('leaves no process of a command behind, dead or alive', async () => {
-      const provider = await open();
-      const id = sandboxId();
-      await provider.create({ id });
-      const processes = async (): Promise<number> => {
-        const { stdout } = await run(provider, id, ['sh', '-c', 'ls -d /proc/[0-9]* | wc -l']);
-        return Number(stdout);
-      };
-      const before = await processes();
-      for (let number = 0; number < 10; number += 1) await run(provider, id, ['cat'], { input: 'x' });
-      expect(await eventually(async () => (await processes()) <= before)).toBe(true);
-      expect((await run(provider, id, ['sh', '-c', 'ls -A /tmp'])).stdout).toBe('');
       await provider.destroy(id);
       await provider.close();
     });

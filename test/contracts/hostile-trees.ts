@@ -42,11 +42,15 @@ const KINDS = [
   'path of more than 4,096 bytes',
 ] as const;
 
+export type EntryKind = (typeof KINDS)[number];
+
 /**
  * Names (bytes as latin1) with their kinds. In one tree each name has one kind; all trees together
  * have every name as every kind.
  */
-const TREES = KINDS.map((_, tree) => NAMES.map((name, at) => [name, KINDS[(at + tree) % KINDS.length]]));
+const TREES = KINDS.map((_, tree) =>
+  NAMES.map((name, at) => [name, KINDS[(at + tree) % KINDS.length] ?? 'file'] as const),
+);
 
 /**
  * Runs in the sandbox: empties the workspace, creates the tree, and removes the workspace's
@@ -93,19 +97,19 @@ type Sandboxes = Pick<TestProvider, 'inspect' | 'stop' | 'resume' | 'exec' | 'ca
 /**
  * Creates each tree, stops and resumes the sandbox, and reads and writes in it. The sandboxes `ids`
  * share the trees, so that slow providers start them in parallel.
- * @param keepsFifos whether a FIFO outlives a stop
+ * @param loses what is gone after a stop
  * @returns the failures, one line each
  */
 export async function survivesHostileTrees(
   provider: Sandboxes,
   ids: readonly string[],
-  keepsFifos = true,
+  loses: readonly EntryKind[] = [],
 ): Promise<readonly string[]> {
   const wrong: string[] = [];
   const surviveEach = async (id: string, lane: number): Promise<void> => {
     for (let tree = lane; tree < TREES.length; tree += ids.length) {
       const outputs = TREES[tree]?.[0]?.[1];
-      await survive(provider, id, tree, keepsFifos).catch((error: unknown) => {
+      await survive(provider, id, tree, loses).catch((error: unknown) => {
         wrong.push(`tree ${tree}, where outputs is a ${outputs}: ${String(error)}`);
       });
     }
@@ -114,7 +118,12 @@ export async function survivesHostileTrees(
   return wrong;
 }
 
-async function survive(provider: Sandboxes, id: string, tree: number, keepsFifos: boolean): Promise<void> {
+async function survive(
+  provider: Sandboxes,
+  id: string,
+  tree: number,
+  loses: readonly EntryKind[],
+): Promise<void> {
   const made = await runToEnd(provider, id, {
     argv: ['node', '-e', MAKE_TREE, JSON.stringify(TREES[tree])],
   });
@@ -128,7 +137,7 @@ async function survive(provider: Sandboxes, id: string, tree: number, keepsFifos
   if (text !== 'kept') throw new Error(`the file has become ${text}`);
   const { entries } = await listWorkspaceFiles(deps, id, '/workspace', { depth: 1, most: 1_000 });
   const names = entries.map(({ path }) => path);
-  const lost = TREES[tree]?.filter(([, kind]) => kind === 'FIFO' && !keepsFifos).map(([name]) => name);
+  const lost = TREES[tree]?.filter(([, kind]) => loses.includes(kind)).map(([name]) => name);
   const expected = ['kept', 'outputs', 'skills'].filter((name) => !lost?.includes(name));
   const missing = expected.filter((name) => !names.includes(`/workspace/${name}`));
   if (missing.length > 0) throw new Error(`not listed: ${missing.join()}`);

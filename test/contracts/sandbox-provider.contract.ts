@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { PortholeError } from '#core/errors.ts';
 import type { ExecCommand, ExecExit } from '#core/sandboxes/sandbox-provider.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
-import { survivesHostileTrees } from './hostile-trees.ts';
+import { type EntryKind, survivesHostileTrees } from './hostile-trees.ts';
 
 export interface ContractCapabilities {
   /**
@@ -18,8 +18,8 @@ export interface ContractCapabilities {
    * not include it.
    */
   readonly ownNetwork: boolean;
-  /** Whether a FIFO in the workspace outlives a stop. @default true */
-  readonly keepsFifos?: boolean;
+  /** What of the workspace is gone after a stop. @default nothing */
+  readonly loses?: readonly EntryKind[];
   /**
    * `life`: without the commands, terminals and streams of a sandbox, for a provider that reaches
    * its guests like another one that has the whole contract.
@@ -130,7 +130,7 @@ export async function eventually(check: () => Promise<boolean>): Promise<boolean
 /** Runs the suite; `open` is called once, and its result is closed at the end. */
 export function sandboxProviderContract(
   open: () => Promise<TestProvider>,
-  { ownNetwork, keepsFifos = true, part = 'all' }: ContractCapabilities,
+  { ownNetwork, loses = [], part = 'all' }: ContractCapabilities,
 ): void {
   let provider: TestProvider;
   const id = sandboxId();
@@ -252,7 +252,7 @@ export function sandboxProviderContract(
     test('survives hostile workspaces: stopped and resumed, it runs, and its files can be read and written', async () => {
       const ids = [fresh(), fresh(), fresh()];
       await Promise.all(ids.map((one) => provider.create({ id: one })));
-      expect(await survivesHostileTrees(provider, ids, keepsFifos)).toEqual([]);
+      expect(await survivesHostileTrees(provider, ids, loses)).toEqual([]);
       await Promise.all(ids.map((one) => provider.destroy(one)));
     });
 

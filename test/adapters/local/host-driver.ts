@@ -61,7 +61,7 @@ const methods = {
     return { stdout, stderr, exit };
   },
   survivesHostileTrees: (ids: readonly string[]) =>
-    survivesHostileTrees(provider, ids, isolation !== 'gvisor'),
+    survivesHostileTrees(provider, ids, isolation === 'gvisor' ? ['FIFO'] : []),
   async talk(id: string, port: number, word: string) {
     const stream = await provider.dial(id, port);
     stream.write(word);

@@ -16,7 +16,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'gvisor', 'none'] as const) {
         folder = await mkdtemp(join(tmpdir(), 'porthole-local-'));
         return withGuests(createLocalProvider({ dataDir: folder, isolation, runsc }));
       },
-      { ownNetwork: isolation !== 'none', keepsFifos: isolation !== 'gvisor' },
+      { ownNetwork: isolation !== 'none', loses: isolation === 'gvisor' ? ['FIFO'] : [] },
     );
     afterAll(() => rm(folder, { recursive: true }));
   });
