@@ -62,6 +62,8 @@ async function pulumi([command = '', ...rest]: readonly string[]): Promise<void>
   else if (command === 'preview' || command === 'up') {
     check(rest[0] === '--policy-pack', 'is without the policies');
     check(inRepository(rest[1] ?? '', 'PulumiPolicy.yaml'), 'no policy pack');
+  } else if (command === 'cancel' || command === 'refresh') {
+    check(rest[0] === '--yes', 'asks');
   } else if (command === 'stack' && rest[0] === 'init') {
     check(inRepository(`Pulumi.${rest[1]}.yaml`), 'no stack file');
   } else if (command === 'stack' && rest[0] === 'output') {
@@ -103,7 +105,11 @@ function kubectl(given: readonly string[]): void {
     [`-n agentweaver delete sandboxclaims.extensions.agents.x-k8s.io ${sandboxes} --cascade=foreground`]:
       'deleted',
     [`-n agentweaver delete services,pods,persistentvolumeclaims ${sandboxes}`]: 'deleted',
-    '-n agentweaver get pods,persistentvolumeclaims,sandboxes.agents.x-k8s.io': '',
+    '-n agentweaver get pods,persistentvolumeclaims': '',
+    '-n agentweaver get sandboxes.agents.x-k8s.io': '',
+    'create namespace gateways': 'created',
+    '-n gateways create secret tls porthole-preview-tls --cert previews.crt --key previews.key': 'created',
+    '-n gateways create secret tls porthole-api-tls --cert api.crt --key api.key': 'created',
   };
   const answer = answers[given.join(' ')];
   check(answer !== undefined, 'the stand-in cannot do this');
