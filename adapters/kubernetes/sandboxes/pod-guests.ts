@@ -10,6 +10,7 @@ import { anySignal } from '#core/shared/concurrency.ts';
 import { GUEST_PORT, type GuestKeys, operationOf, SANDBOX_HEADER } from '#guest/protocol/guest-pod.ts';
 import { BROKER_HEADER } from '#guest/protocol/network.ts';
 import type { Collection } from '../client/kubernetes-object.ts';
+import { isTimeout } from './cluster-objects.ts';
 import type { ClusterStreams } from './cluster-streams.ts';
 import type { RunningPod } from './pod-state.ts';
 import { FORWARD_SUBPROTOCOL, PortStream } from './port-stream.ts';
@@ -92,23 +93,36 @@ export class PodGuests {
     return { stream, headers };
   }
 
-  /** Resolves once the guest of a pod that has just started answers. */
+  /**
+   * Resolves once the guest of a pod that has just started answers.
+   * @throws PortholeError `sandbox_not_running` with the last failure, on a timeout
+   */
   async ready(id: string, pod: RunningPod, signal: AbortSignal): Promise<void> {
     const guest = await this.client(id, pod);
+    let last: unknown;
     for (;;) {
       try {
         await guest.health(signal);
         return;
       } catch (error) {
+        if (isTimeout(signal)) throw sandboxNotRunning(id, this.#silent(last ?? error), error);
         signal.throwIfAborted();
         if (error instanceof PortholeError && !STARTING.has(error.code)) throw error;
-        await pause(PAUSE_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+        last = error;
+        // The next call fails once the signal is aborted.
+        await pause(PAUSE_MS, undefined, { signal }).catch(() => undefined);
       }
     }
   }
 
   close(): void {
     for (const stream of this.#open) stream.destroy();
+  }
+
+  #silent(error: unknown): string {
+    const how =
+      this.#options.reach === 'forward' ? ' through port-forwards, which gVisor does not support' : '';
+    return `its guest does not answer${how} (${error instanceof Error ? error.message : String(error)})`;
   }
 
   #token(id: string, { uid, guestKeys = '' }: RunningPod, operation: string): string {

@@ -91,6 +91,14 @@ describe('the guest in a pod', () => {
     }
   });
 
+  test('names why the guest of a pod does not answer in time', async () => {
+    const silent = { ...pod, address: '127.0.0.2' };
+    await expect(guests().ready('box', silent, AbortSignal.timeout(300))).rejects.toMatchObject({
+      code: 'sandbox_not_running',
+      message: expect.stringContaining('its guest does not answer (Sandbox box: its guest does not listen.'),
+    });
+  });
+
   test('gives commands its own environment, without what is for the guest alone', async () => {
     const { said } = await run(await guests().client('box', pod), ['env']);
     expect(said).toContain('FROM_THE_IMAGE=yes\n');
