@@ -32,7 +32,7 @@ const SERVICE_KEY = 'the-service-key-of-the-pages';
 const RUNNABLE = ['sh', 'ts'];
 const VALIDATED = ['json', 'yaml', 'dockerfile'];
 /** `python` blocks run with the tests of the package: `python/tests/test_pages.py`. */
-const SHOWN = ['text', 'mermaid', 'python'];
+const SHOWN = ['text', 'mermaid', 'python', 'toml'];
 
 interface Block {
   /** Line number of its fence. */
@@ -192,6 +192,10 @@ function validateYaml({ code }: Block): 'stack' | 'other' {
   if (values['kind'] === 'Gateway') {
     // The listeners that the text and `examples/pulumi` name.
     expect(existingGatewayProblems(values, ['previews', 'acme', 'web'])).toEqual([]);
+    return 'other';
+  }
+  if (values['kind'] === 'RuntimeClass') {
+    expect(keys.toSorted()).toEqual(['apiVersion', 'handler', 'kind', 'metadata']);
     return 'other';
   }
   // Prometheus configurations have no schema here.
