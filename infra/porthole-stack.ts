@@ -17,9 +17,20 @@ import { Quota } from './quota.ts';
 import { Routes } from './routes.ts';
 import { Sandboxes } from './sandbox-templates.ts';
 import { StackConfigError } from './read-stack-config.ts';
+import type { StackConfig } from './stack-config-schema.ts';
 
-/** Definition that agent-sandbox v1.0 installs. */
-const TEMPLATES_CRD = 'sandboxtemplates.extensions.agents.x-k8s.io';
+/** Definitions that others install, and the objects of a stack need. */
+function neededDefinitions({ sandboxes, certificates, gateway }: StackConfig) {
+  const needs = [];
+  if (Object.keys(sandboxes.templates).length > 0) {
+    needs.push({ name: 'agent-sandbox', id: 'sandboxtemplates.extensions.agents.x-k8s.io' });
+  }
+  // A preview of other stacks needs no cluster. An update would wait for these for a minute.
+  if (certificates.issuer !== undefined && gateway.existing === undefined && !pulumi.runtime.isDryRun()) {
+    needs.push({ name: 'cert-manager', id: 'certificates.cert-manager.io' });
+  }
+  return needs;
+}
 
 /**
  * Porthole on a cluster: one child a concern. Guards are in force before the first function starts.
@@ -68,12 +79,14 @@ export class Porthole extends pulumi.ComponentResource {
     ];
     const guarded = { ...own, dependsOn: guards };
     const sandboxes = new Sandboxes(`${name}-sandboxes`, settled, guarded);
-    // Fails the preview without the CRDs. A program with its own provider may install them itself.
+    // Fails without the CRDs. A program with its own provider may install them itself.
     const provider = 'providers' in own ? own.providers[0] : undefined;
-    if (provider !== undefined && Object.keys(config.sandboxes.templates).length > 0) {
-      const definition = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
-      const read = { parent: this, provider, id: TEMPLATES_CRD };
-      void new kubernetes.apiextensions.CustomResource(`${name}-needs-agent-sandbox`, definition, read);
+    if (provider !== undefined) {
+      for (const { name: needed, id } of neededDefinitions(config)) {
+        const definition = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
+        const read = { parent: this, provider, id };
+        void new kubernetes.apiextensions.CustomResource(`${name}-needs-${needed}`, definition, read);
+      }
     }
     // Without the CRDs of agent-sandbox the update fails before it changes the functions.
     const functions = new Functions(`${name}-functions`, settled, {

@@ -17,6 +17,9 @@ import {
   StackConfigSchema,
 } from './stack-config-schema.ts';
 
+/** Of a URL without a port. */
+const POSTGRES_PORT = 5_432;
+
 const PROJECT = 'porthole';
 
 /** Invalid settings: every problem, one line each. */
@@ -391,18 +394,28 @@ function secretProblems(config: StackConfig): [key: string, problem: string][] {
   return problems;
 }
 
-/** A certificate that the URL of the database names, and the functions' pods do not have. */
+/** What the functions' pods lack for the database: its certificate, or a port in their policy. */
 function databaseProblems(config: StackConfig): [key: string, problem: string][] {
   const { databaseUrl, functions } = config;
-  const file = databaseUrl === undefined ? null : new URL(databaseUrl).searchParams.get('sslrootcert');
-  if (file === null || !file.startsWith(`${DATABASE_FOLDER}/`)) return [];
+  if (databaseUrl === undefined) return [];
+  const { port, searchParams } = new URL(databaseUrl);
+  const problems: [key: string, problem: string][] = [];
+  const called = port === '' ? POSTGRES_PORT : Number(port);
+  if (!functions.egressPorts.includes(called)) {
+    const has = functions.egressPorts.join(', ');
+    const problem = `must have the port ${called} of databaseUrl, which the network policy otherwise closes; it has ${has}`;
+    problems.push(['functions.egressPorts', problem]);
+  }
+  const file = searchParams.get('sslrootcert');
   const mounted = authorities(config).map(authorityFile);
-  if (mounted.includes(file)) return [];
-  const remedy =
-    functions.databaseCa === undefined
-      ? 'set functions.databaseCa to its PEM, or remove sslrootcert if the system trusts the CA'
-      : `functions.databaseCa is mounted at ${mounted.at(-1)}`;
-  return [['databaseUrl', `sslrootcert names ${file}, which the pods do not have: ${remedy}`]];
+  if (file !== null && file.startsWith(`${DATABASE_FOLDER}/`) && !mounted.includes(file)) {
+    const remedy =
+      functions.databaseCa === undefined
+        ? 'set functions.databaseCa to its PEM, or remove sslrootcert if the system trusts the CA'
+        : `functions.databaseCa is mounted at ${mounted.at(-1)}`;
+    problems.push(['databaseUrl', `sslrootcert names ${file}, which the pods do not have: ${remedy}`]);
+  }
+  return problems;
 }
 
 /** Keys below `broker`, and what is wrong with them. */

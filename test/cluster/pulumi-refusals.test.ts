@@ -87,6 +87,15 @@ suite('updates that cannot succeed', stacksMissing(), () => {
     PATIENT,
   );
 
+  test('ends soon without cert-manager', async () => {
+    const certificates = { issuer: { name: 'letsencrypt' } };
+    const { succeeded, output } = await open(fixture.kubeconfig).up(
+      file({ 'porthole:certificates': certificates }),
+    );
+    expect(output).toMatch(/porthole-needs-cert-manager[^]*'certificates\.cert-manager\.io' does not exist/);
+    expect(succeeded).toBe(false);
+  });
+
   test(
     'ends soon with a class that is not there, and a second update mends it',
     async () => {

@@ -289,7 +289,7 @@ describe("the network of the stack's own pods", () => {
   });
 
   test('lets the functions and the jobs out to what they call, and lets nothing in to the jobs', () => {
-    const plan = callsPlan(config({ 'porthole:functions': { image: 'x', egressPorts: [443, 6_432] } })).spec;
+    const plan = callsPlan(config({ 'porthole:functions': { image: 'x', egressPorts: [443, 5_432] } })).spec;
     expect(plan.podSelector.matchExpressions).toEqual([
       {
         key: 'app.kubernetes.io/component',
@@ -315,7 +315,7 @@ describe("the network of the stack's own pods", () => {
       {
         ports: [
           { protocol: 'TCP', port: 443 },
-          { protocol: 'TCP', port: 6_432 },
+          { protocol: 'TCP', port: 5_432 },
         ],
       },
     ]);

@@ -149,6 +149,11 @@ describe('a stack file', () => {
       'porthole:functions.databaseCa: must be certificates in PEM',
     ],
     [
+      'a port of the database that the network policy closes',
+      { ...complete, 'porthole:databaseUrl': 'postgres://db.example.com:6432/porthole' },
+      'porthole:functions.egressPorts: must have the port 6432 of databaseUrl, which the network policy otherwise closes; it has 443, 6443, 5432',
+    ],
+    [
       'a certificate of the database that is not mounted',
       { ...complete, 'porthole:databaseUrl': `${DATABASE_URL}?sslrootcert=/etc/porthole/database/ca.crt` },
       'porthole:databaseUrl: sslrootcert names /etc/porthole/database/ca.crt, which the pods do not have: set functions.databaseCa to its PEM, or remove sslrootcert if the system trusts the CA',
