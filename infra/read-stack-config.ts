@@ -291,7 +291,7 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
     const wider = sandboxes.egress.find((other) => other !== range && contains(other, range));
     if (wider !== undefined) problem('sandboxes.egress', `${range} lies within ${wider} already`);
   }
-  for (const [key, text] of databaseProblems(config)) problem(key, text);
+  for (const [key, text] of databaseProblems(config, isUnknown)) problem(key, text);
   for (const [key, text] of secretProblems(config)) problem(key, text);
   // Avoids a second line for a problem that is already reported.
   if (problems.length === 0) for (const [key, text] of startProblems(config, isUnknown)) problem(key, text);
@@ -395,9 +395,12 @@ function secretProblems(config: StackConfig): [key: string, problem: string][] {
 }
 
 /** What the functions' pods lack for the database: its certificate, or a port in their policy. */
-function databaseProblems(config: StackConfig): [key: string, problem: string][] {
+function databaseProblems(
+  config: StackConfig,
+  isUnknown: (text: string) => boolean,
+): [key: string, problem: string][] {
   const { databaseUrl, functions } = config;
-  if (databaseUrl === undefined) return [];
+  if (databaseUrl === undefined || isUnknown(databaseUrl)) return [];
   const { port, searchParams } = new URL(databaseUrl);
   const problems: [key: string, problem: string][] = [];
   const called = port === '' ? POSTGRES_PORT : Number(port);

@@ -89,11 +89,12 @@ suite('updates that cannot succeed', stacksMissing(), () => {
 
   test('ends soon without cert-manager', async () => {
     const certificates = { issuer: { name: 'letsencrypt' } };
-    const { succeeded, output } = await open(fixture.kubeconfig).up(
-      file({ 'porthole:certificates': certificates }),
-    );
+    const stack = open(fixture.kubeconfig);
+    const { succeeded, output } = await stack.up(file({ 'porthole:certificates': certificates }));
     expect(output).toMatch(/porthole-needs-cert-manager[^]*'certificates\.cert-manager\.io' does not exist/);
     expect(succeeded).toBe(false);
+    // Its zone.
+    await stack.destroy();
   });
 
   test(
