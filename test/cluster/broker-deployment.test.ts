@@ -67,7 +67,7 @@ suite('the broker as a Deployment', missing() ?? imagesMissing() ?? postgresMiss
     url.host = `${hostAddress}:${await listen(database, hostAddress)}`;
     const file = stackFile({
       'porthole:namespaces': { previews: namespace, gateway: namespace, functions: namespace },
-      'porthole:functions': { image: images.functionHost },
+      'porthole:functions': { image: images.functionHost, egressPorts: [443, 6443, Number(url.port)] },
       'porthole:sandboxes': { image: images.sandbox },
       'porthole:broker': { replicas: 1, egress: [`${hostAddress}/32`] },
     });
