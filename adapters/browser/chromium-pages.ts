@@ -111,7 +111,8 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
       if (!ended.has(started)) failed(reason);
       for (const pid of browsers) killGroup(pid);
       for (const { asked, answer, isLate } of waiting.values()) {
-        if (asked === started) answer.reject(isLate ? unusable() : new EndedByOther());
+        const isRepeated = !isLate && !ended.has(started);
+        if (asked === started) answer.reject(isRepeated ? new EndedByOther() : unusable());
       }
       rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
         .catch((error: Error) => failed(error.message))
@@ -130,10 +131,14 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
     return started;
   };
 
+  const release = (unused: ChildProcess): void => {
+    ended.add(unused);
+    if (unused.connected) unused.disconnect();
+  };
+
   /** The next look starts another process. */
   const rest = (): void => {
-    if (child !== undefined) ended.add(child);
-    child?.disconnect();
+    if (child !== undefined) release(child);
     child = undefined;
   };
 
@@ -188,8 +193,7 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
     } catch (error) {
       throw error instanceof EndedByOther ? unusable() : error;
     } finally {
-      ended.add(own);
-      if (own.connected) own.disconnect();
+      release(own);
     }
   };
 

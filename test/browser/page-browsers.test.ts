@@ -247,6 +247,9 @@ suite('a browser that two looks share', chromiumMissing, () => {
 });
 
 suite('a browser process that ends', chromiumMissing ?? notLinux(), () => {
+  const processOf = async () =>
+    [...(await usersBelow(process.pid)).keys()].find((command) => command.includes('browser-process'));
+
   test(
     'answers the looks in it from another one',
     async () => {
@@ -264,12 +267,34 @@ suite('a browser process that ends', chromiumMissing ?? notLinux(), () => {
         const arrived = once(app, 'request');
         const looks = ['ada', 'bob'].map((owner) => pages.observe({ ...PLAIN, origin, steps }, owner));
         await arrived;
-        const below = [...(await usersBelow(process.pid)).keys()];
-        const browser = below.find((command) => command.includes('browser-process'));
-        process.kill(Number.parseInt(String(browser), 10), 'SIGKILL');
+        process.kill(Number.parseInt(String(await processOf()), 10), 'SIGKILL');
         const shop = { status: 200, facts: { title: 'Shop' } };
         expect(await Promise.all(looks)).toMatchObject([shop, shop]);
         expect(reasons).toEqual(['The browser process ended: SIGKILL']);
+      } finally {
+        await pages.close();
+        app.close().closeAllConnections();
+      }
+    },
+    LIMIT,
+  );
+
+  test(
+    'repeats no look where its host closes',
+    async () => {
+      const app = createApp().listen(0, '127.0.0.1');
+      await once(app, 'listening');
+      const origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+      const pages = createPageBrowser({ program: undefined, failed });
+      const steps = [{ action: 'wait', milliseconds: 10_000 }] as const;
+      try {
+        const arrived = once(app, 'request');
+        const answer = pages
+          .observe({ ...PLAIN, origin, steps }, 'ada')
+          .catch(({ code }: { code?: string }) => code);
+        await arrived;
+        await pages.close();
+        expect([await answer, await processOf()]).toEqual(['browser_failed', undefined]);
       } finally {
         await pages.close();
         app.close().closeAllConnections();
