@@ -2,15 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { MAIN, stackFile } from '../infra/support/stack-files.ts';
+import { MAIN } from '../infra/support/stack-files.ts';
 import { PulumiStack, type UpdateResult } from '../pulumi/pulumi-stack.ts';
 import { stacksMissing } from '../pulumi/pulumi-tools.ts';
 import { suite } from '../support/suite.ts';
 import { type Cluster, cluster } from './fixture/cluster.ts';
 import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
-import { GATEWAY_CLASS } from './fixture/objects.ts';
 import { createGatewayCertificate } from './gateway-certificate.ts';
-import { importServingImage, SERVING_IMAGE } from './serving-image.ts';
+import { importServingImage } from './serving-image.ts';
+import { servingStackFile } from './serving-stack.ts';
 
 const PATIENT = 300_000;
 const STACKS = ['journey-one', 'journey-two'] as const;
@@ -31,24 +31,12 @@ suite('two stacks on one cluster', stacksMissing(), () => {
   let stacks: Readonly<Record<Name, PulumiStack>>;
   const folder = mkdtempSync(join(tmpdir(), 'porthole-journeys-'));
 
-  const file = (name: Name, more: Readonly<Record<string, unknown>> = {}) => {
-    const namespaces = namespacesOf(name);
-    return stackFile({
-      'porthole:zone': `${name}.preview.test`,
-      'porthole:apiHost': `${name}.porthole.test`,
-      'porthole:namespaces': { ...namespaces, existing: [namespaces.gateway] },
-      'porthole:certificates': { previewSecret: 'wildcard', apiSecret: 'wildcard' },
-      'porthole:gateway': {
-        className: GATEWAY_CLASS,
-        port: fixture.gateway.https.port,
-        podNamespace: 'gateways',
-        podLabels: { app: 'gateway' },
-      },
-      'porthole:functions': { image: SERVING_IMAGE, cpu: '10m' },
-      'porthole:sandboxes': { image: 'porthole.test/sandbox:none' },
-      ...more,
-    });
-  };
+  const file = (name: Name, more: Readonly<Record<string, unknown>> = {}) =>
+    servingStackFile(
+      fixture,
+      { zone: `${name}.preview.test`, apiHost: `${name}.porthole.test`, namespaces: namespacesOf(name) },
+      more,
+    );
 
   beforeAll(async () => {
     fixture = await cluster();

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { MAIN, stackFile } from '../infra/support/stack-files.ts';
+import { MAIN } from '../infra/support/stack-files.ts';
 import { PulumiStack } from '../pulumi/pulumi-stack.ts';
 import { stacksMissing } from '../pulumi/pulumi-tools.ts';
 import { suite } from '../support/suite.ts';
 import { type Cluster, cluster } from './fixture/cluster.ts';
-import { GATEWAY_CLASS } from './fixture/objects.ts';
 import { createGatewayCertificate } from './gateway-certificate.ts';
-import { importServingImage, SERVING_IMAGE } from './serving-image.ts';
+import { importServingImage } from './serving-image.ts';
+import { servingStackFile } from './serving-stack.ts';
 
 const PATIENT = 300_000;
 /** Time that an update which cannot succeed may take, on a busy machine. */
@@ -26,21 +26,11 @@ suite('updates that cannot succeed', stacksMissing(), () => {
   const folder = mkdtempSync(join(tmpdir(), 'porthole-refusals-'));
 
   const file = (more: Readonly<Record<string, unknown>> = {}) =>
-    stackFile({
-      'porthole:zone': 'refused.preview.test',
-      'porthole:apiHost': 'refused.porthole.test',
-      'porthole:namespaces': { ...NAMESPACES, existing: [NAMESPACES.gateway] },
-      'porthole:certificates': { previewSecret: 'wildcard', apiSecret: 'wildcard' },
-      'porthole:gateway': {
-        className: GATEWAY_CLASS,
-        port: fixture.gateway.https.port,
-        podNamespace: 'gateways',
-        podLabels: { app: 'gateway' },
-      },
-      'porthole:functions': { image: SERVING_IMAGE, cpu: '10m' },
-      'porthole:sandboxes': { image: 'porthole.test/sandbox:none' },
-      ...more,
-    });
+    servingStackFile(
+      fixture,
+      { zone: 'refused.preview.test', apiHost: 'refused.porthole.test', namespaces: NAMESPACES },
+      more,
+    );
   const open = (kubeconfig?: string): PulumiStack => {
     const stack = new PulumiStack({
       project: 'porthole',

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { DATABASE_URL, MAIN, SERVICE_KEY, stackFile } from '../infra/support/stack-files.ts';
+import { DATABASE_URL, MAIN, SERVICE_KEY } from '../infra/support/stack-files.ts';
 import { PulumiStack, type UpdateResult } from '../pulumi/pulumi-stack.ts';
 import { stacksMissing } from '../pulumi/pulumi-tools.ts';
 import { suite } from '../support/suite.ts';
@@ -11,6 +11,7 @@ import { type Cluster, cluster } from './fixture/cluster.ts';
 import { GATEWAY_CLASS } from './fixture/objects.ts';
 import { createGatewayCertificate } from './gateway-certificate.ts';
 import { importServingImage, SERVING_IMAGE } from './serving-image.ts';
+import { servingStackFile } from './serving-stack.ts';
 import { NAMESPACES, previewRights, ZONE } from './pulumi-up/preview-rights.ts';
 
 const MINUTE = 60_000;
@@ -31,21 +32,15 @@ suite('pulumi up on a real cluster', stacksMissing(), () => {
     sandboxes: object = { image: 'porthole.test/sandbox:none' },
     functions: object = {},
   ) =>
-    stackFile({
-      'porthole:sandboxes': sandboxes,
-      'porthole:zone': ZONE,
-      'porthole:apiHost': 'porthole.test',
-      'porthole:namespaces': { ...NAMESPACES, existing: [NAMESPACES.gateway] },
-      'porthole:certificates': { previewSecret: 'wildcard', apiSecret: 'wildcard' },
-      'porthole:gateway': {
-        className: GATEWAY_CLASS,
-        port: fixture.gateway.https.port,
-        podNamespace: 'gateways',
-        podLabels: { app: 'gateway' },
+    servingStackFile(
+      fixture,
+      { zone: ZONE, apiHost: 'porthole.test', namespaces: NAMESPACES },
+      {
+        'porthole:sandboxes': sandboxes,
+        'porthole:functions': { image: SERVING_IMAGE, cpu: '10m', ...functions },
+        'porthole:preview': { maxTotal: 3, ...preview },
       },
-      'porthole:functions': { image: SERVING_IMAGE, cpu: '10m', ...functions },
-      'porthole:preview': { maxTotal: 3, ...preview },
-    });
+    );
 
   /** The error message of kubectl; undefined on success. */
   async function outcome(args: readonly string[], stdin?: string): Promise<string | undefined> {
