@@ -12,7 +12,7 @@ import { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
-import { NETWORK } from '#guest/protocol/network.ts';
+import { NETWORK } from '#protocol/guest/network.ts';
 import { atLeast, type BenchResult, compare, estimate, interleave, single, startWorker } from './measure.ts';
 import { openLink, THERE } from './network-link.ts';
 import { BODY_BYTES } from './preview/body.ts';

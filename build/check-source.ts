@@ -12,18 +12,20 @@ import { COMMENT_FOLDERS, FOLDERS, WORDS } from './word-list.ts';
  * What each top-level folder imports besides itself. A folder that is not listed imports anything.
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  core: ['guest/protocol'],
-  handlers: ['core', 'guest/protocol'],
-  adapters: ['core', 'constructs', 'guest/protocol', 'proxy'],
-  constructs: ['guest/protocol'],
-  infra: ['constructs', 'core', 'guest/protocol', 'adapters/auth/key-set.ts', 'host/config'],
+  base: [],
+  protocol: [],
+  core: ['base', 'protocol'],
+  handlers: ['base', 'protocol', 'core'],
+  adapters: ['base', 'protocol', 'core', 'constructs', 'proxy'],
+  constructs: ['protocol'],
+  infra: ['constructs', 'protocol', 'base', 'core', 'adapters/auth/key-set.ts', 'host/config'],
   policies: [],
   proxy: [],
-  guest: ['core', 'proxy'],
-  console: ['core/shared/plain-text.ts', 'client/streams'],
+  guest: ['base', 'protocol', 'proxy'],
+  console: ['base/plain-text.ts', 'client/streams'],
   client: [],
   agent: [],
-  host: ['core', 'handlers', 'adapters', 'guest/protocol', 'proxy'],
+  host: ['base', 'protocol', 'core', 'handlers', 'adapters', 'proxy'],
 };
 
 const MAX_COLUMNS = 100;

@@ -3,6 +3,7 @@ export const FOLDERS: readonly string[] = [
   'adapters',
   'agent',
   'core',
+  'base',
   'bench',
   'client',
   'console',
@@ -14,6 +15,7 @@ export const FOLDERS: readonly string[] = [
   'infra',
   'policies',
   'python',
+  'protocol',
   'proxy',
   'test',
 ];

@@ -2,7 +2,7 @@
  * Manifests of agent-sandbox, as plain objects: shared by the constructs, which need cdk8s, and the
  * infrastructure program, which does not. Values are not checked here.
  */
-import { GUEST_STATE, guestInstaller, guestPod } from '../guest/protocol/guest-pod.ts';
+import { GUEST_STATE, guestInstaller, guestPod } from '../protocol/guest/guest-pod.ts';
 import { LABELS, SANDBOX_POD_LABELS } from './names.ts';
 import { placementFields, type PodPlacement } from './pod-placement.ts';
 

@@ -2,7 +2,7 @@
  * Specs of what holds previews to a range of ports, as plain objects: shared by the construct and
  * the infrastructure program. Values are not checked here.
  */
-import { GUEST_PREVIEW_PORT } from '../guest/protocol/previews-protocol.ts';
+import { GUEST_PREVIEW_PORT } from '../protocol/guest/previews-protocol.ts';
 import { hasEntries, hasLabels, inNamespace, isNamed, isSentBy } from './admission-expressions.ts';
 import { LABELS, NAMESPACE_NAME, PREVIEW_LABELS, PREVIEW_NAME, SANDBOX_POD_LABELS } from './names.ts';
 

@@ -1,6 +1,6 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import { Construct } from 'constructs';
-import { GUEST_PREVIEW_PORT, PREVIEW_PORT_HEADER } from '../guest/protocol/previews-protocol.ts';
+import { GUEST_PREVIEW_PORT, PREVIEW_PORT_HEADER } from '../protocol/guest/previews-protocol.ts';
 import {
   ANNOTATIONS,
   formatTime,

@@ -1,5 +1,5 @@
-import { PortholeError } from './errors.ts';
-import { type Owner, sameOwner } from './shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import { type Owner, sameOwner } from '#base/clock-and-ids.ts';
 import type { RunRecord, RunRecords, Sharing } from './runs/run-records.ts';
 import type { SandboxRecord } from './sandboxes/sandbox-records.ts';
 import type { Grant } from './delegations/delegation-store.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { DIAL_UPGRADE } from './protocol/http-protocol.ts';
+import { DIAL_UPGRADE } from '../protocol/guest/http-protocol.ts';
 import { GuestError } from './router.ts';
 
 /** Tried in this order, because a server may be bound to only one of them. */

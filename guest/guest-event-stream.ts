@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Ports } from './guest-ports.ts';
-import type { GuestEvent } from './protocol/ports-protocol.ts';
+import type { GuestEvent } from '../protocol/guest/ports-protocol.ts';
 
 type SnapshotEvent = Extract<GuestEvent, { name: 'snapshot' }>['data'];
 

@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync 
 import { basename } from 'node:path';
 import type { GuestEvents } from './guest-event-stream.ts';
 import { listeningSockets, readTable, TABLES } from './listening-sockets.ts';
-import type { PortInfo } from './protocol/ports-protocol.ts';
+import type { PortInfo } from '../protocol/guest/ports-protocol.ts';
 
 /** In ms. The API promises a change within 300. */
 const INTERVAL = 150;

@@ -8,13 +8,13 @@ import type { GuestEvents } from './guest-event-stream.ts';
 import { OutputRing } from './output-ring.ts';
 import { readPlain, replacePlain } from './plain-file.ts';
 import { ProcessUsage } from './process-usage.ts';
-import type { CommandExit, SignalName, TerminalSize } from './protocol/exec-protocol.ts';
+import type { CommandExit, SignalName, TerminalSize } from '../protocol/guest/exec-protocol.ts';
 import {
   type ProcessExit,
   processInfo,
   type ProcessInfo,
   type ProcessRequest,
-} from './protocol/processes-protocol.ts';
+} from '../protocol/guest/processes-protocol.ts';
 import { bodyOf, GuestError } from './router.ts';
 import type { CommandStarter, StartedCommand } from './start-command.ts';
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
-import { unlessAborted } from '../core/shared/concurrency.ts';
+import { unlessAborted } from '../base/concurrency.ts';
 import { readPort } from './dial.ts';
 import { commandAtPort, type Ports } from './guest-ports.ts';
 import type { Processes } from './guest-processes.ts';
@@ -9,18 +9,18 @@ import type { Servers } from './guest-servers.ts';
 import { type OutputRing, streamOutput } from './output-ring.ts';
 import { replacePlain } from './plain-file.ts';
 import { RUNS_FOLDER } from './prepare-workspace.ts';
-import { terminalSize } from './protocol/exec-protocol.ts';
-import { NETWORK } from './protocol/network.ts';
-import { portWaitRequest } from './protocol/ports-protocol.ts';
+import { terminalSize } from '../protocol/guest/exec-protocol.ts';
+import { NETWORK } from '../protocol/guest/network.ts';
+import { portWaitRequest } from '../protocol/guest/ports-protocol.ts';
 import {
   outputQuery,
   processRequest,
   signalRequest,
   type StartedBy,
   waitRequest,
-} from './protocol/processes-protocol.ts';
-import { runsRequest } from './protocol/runs-protocol.ts';
-import { logsQuery, serverName, serverRequest } from './protocol/servers-protocol.ts';
+} from '../protocol/guest/processes-protocol.ts';
+import { runsRequest } from '../protocol/guest/runs-protocol.ts';
+import { logsQuery, serverName, serverRequest } from '../protocol/guest/servers-protocol.ts';
 import { parse, readJson } from './read-json.ts';
 import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
 

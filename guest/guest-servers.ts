@@ -9,14 +9,14 @@ import { OutputRing } from './output-ring.ts';
 import { readPlain, replacePlain } from './plain-file.ts';
 import { argvOf, type GuestProcess, type Processes } from './guest-processes.ts';
 import { SERVERS_FILE } from './prepare-workspace.ts';
-import { environment } from './protocol/exec-protocol.ts';
-import { instant, type ProcessExit } from './protocol/processes-protocol.ts';
+import { environment } from '../protocol/guest/exec-protocol.ts';
+import { instant, type ProcessExit } from '../protocol/guest/processes-protocol.ts';
 import {
   serverName,
   type ServerInfo,
   serverRequest,
   type ServerRequest,
-} from './protocol/servers-protocol.ts';
+} from '../protocol/guest/servers-protocol.ts';
 import { GuestError } from './router.ts';
 
 const MAX_SERVERS = 200;

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import { ReadStream } from 'node:tty';
 import { CommandOutput } from './command-output.ts';
 import type { ChildTimes } from './process-usage.ts';
-import type { CommandExit, TerminalSize } from './protocol/exec-protocol.ts';
-import { signalName } from './protocol/signals.ts';
+import type { CommandExit, TerminalSize } from '../protocol/guest/exec-protocol.ts';
+import { signalName } from '../protocol/guest/signals.ts';
 import type { CommandInput, PreparedCommand, StartedCommand } from './start-command.ts';
 import { signalGroup } from './protect-guest.ts';
 

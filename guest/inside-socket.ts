@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { listenInFolder } from './protocol/socket-path.ts';
+import { listenInFolder } from '../base/socket-path.ts';
 
 /** Environment variable of every command: the path of the socket. */
 export const SOCKET_VARIABLE = 'PORTHOLE_GUEST';

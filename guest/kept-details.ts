@@ -1,5 +1,5 @@
-import type { KeptDetail, KeptOutput } from './protocol/details-protocol.ts';
-import { OUTPUT_KEPT } from './protocol/http-protocol.ts';
+import type { KeptDetail, KeptOutput } from '../protocol/guest/details-protocol.ts';
+import { OUTPUT_KEPT } from '../protocol/guest/http-protocol.ts';
 import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
 
 /** Characters of all details together; the oldest are dropped first. */

@@ -1,7 +1,7 @@
 /** The TCP sockets that listen in this network namespace. */
 import { readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
-import { type Library, ofLibrary } from './protocol/foreign-calls.ts';
+import { type Library, ofLibrary } from '../base/foreign-calls.ts';
 
 export interface ListeningSocket {
   readonly address: string;

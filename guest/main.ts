@@ -4,8 +4,8 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { closeInherited, hideGuest, protectGuest } from './protect-guest.ts';
-import { loadLibrary } from './protocol/foreign-calls.ts';
-import { readSettings } from './protocol/settings-protocol.ts';
+import { loadLibrary } from '../base/foreign-calls.ts';
+import { readSettings } from '../protocol/guest/settings-protocol.ts';
 import { serveGuest } from './serve-guest.ts';
 
 /**

@@ -3,10 +3,10 @@
  * broker unchanged.
  */
 import { createServer, type Socket } from 'node:net';
-import { unlessAborted } from '../core/shared/concurrency.ts';
+import { unlessAborted } from '../base/concurrency.ts';
 import { connectDirect } from '../proxy/direct-socket.ts';
 import { splice } from '../proxy/splice.ts';
-import { type BrokerAccess, connectionPreamble, NETWORK } from './protocol/network.ts';
+import { type BrokerAccess, connectionPreamble, NETWORK } from '../protocol/guest/network.ts';
 
 /** Open connections of all programs together; the broker has a limit as well. */
 const MAX_OPEN = 512;

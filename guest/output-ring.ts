@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { OutputKind } from './command-output.ts';
 import { EventStream } from './guest-event-stream.ts';
 import { openPlain, readPlain } from './plain-file.ts';
-import { OUTPUT_BYTES } from './protocol/processes-protocol.ts';
+import { OUTPUT_BYTES } from '../protocol/guest/processes-protocol.ts';
 
 /** The oldest segment is removed as a whole: one of this many. */
 const SEGMENTS = 16;

@@ -2,7 +2,7 @@
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
-import { RELAY_SESSION, RELAY_WINDOW } from './protocol/http-protocol.ts';
+import { RELAY_SESSION, RELAY_WINDOW } from '../protocol/guest/http-protocol.ts';
 
 /** The guest may be starting: retries while nothing listens, with this pause in milliseconds. */
 const TRIES = 500;

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolder } from './protocol/open-folder.ts';
+import { openFolder } from '../base/open-folder.ts';
 
 const { R_OK, W_OK, X_OK } = constants;
 

@@ -1,6 +1,6 @@
 /** Protects the guest from its commands, and commands from the guest's descriptors. */
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
-import { ofLibrary } from './protocol/foreign-calls.ts';
+import { ofLibrary } from '../base/foreign-calls.ts';
 
 const CLOSE_ON_EXEC = 0o2000000;
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod/mini';
-import { MAX_JSON } from './protocol/http-protocol.ts';
+import { MAX_JSON } from '../protocol/guest/http-protocol.ts';
 import { bodyOf, GuestError } from './router.ts';
 
 /**

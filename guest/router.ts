@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { PortholeError } from '../core/errors.ts';
-import { GUEST_ERRORS, type GuestErrorCode } from './protocol/http-protocol.ts';
+import { PortholeError } from '../base/errors.ts';
+import { GUEST_ERRORS, type GuestErrorCode } from '../protocol/guest/http-protocol.ts';
 
 /** A refusal of the guest. */
 export class GuestError extends Error {

@@ -9,13 +9,13 @@ import {
   signalName,
   type SignalName,
   terminalSize,
-} from './protocol/exec-protocol.ts';
+} from '../protocol/guest/exec-protocol.ts';
 import {
   acceptKey,
   type WebSocketMessage,
   WebSocketReader,
   WebSocketWriter,
-} from './protocol/web-socket-protocol.ts';
+} from '../protocol/guest/web-socket-protocol.ts';
 import { parse, parseJson } from './read-json.ts';
 import { refusalOf, GuestError } from './router.ts';
 import type { CommandStarter, RefusedCommand, StartedCommand } from './start-command.ts';

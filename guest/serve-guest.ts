@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { onceOpen } from '../core/shared/concurrency.ts';
+import { onceOpen } from '../base/concurrency.ts';
 import { GuestEvents, serveEvents } from './guest-event-stream.ts';
 import { detailRoutes, KeptDetails } from './kept-details.ts';
 import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
@@ -13,17 +13,17 @@ import type { Processes } from './guest-processes.ts';
 import type { Servers } from './guest-servers.ts';
 import { readPlain, replacePlain } from './plain-file.ts';
 import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
-import type * as GuestPod from './protocol/guest-pod.ts';
-import { PROTOCOL_VERSION } from './protocol/http-protocol.ts';
+import type * as GuestPod from '../protocol/guest/guest-pod.ts';
+import { PROTOCOL_VERSION } from '../protocol/guest/http-protocol.ts';
 import {
   BROKER_HEADER,
   type BrokerAccess,
   NETWORK,
   proxyEnvironment,
   readBrokerHeader,
-} from './protocol/network.ts';
-import type { StartedBy } from './protocol/processes-protocol.ts';
-import type { GuestSettings } from './protocol/settings-protocol.ts';
+} from '../protocol/guest/network.ts';
+import type { StartedBy } from '../protocol/guest/processes-protocol.ts';
+import type { GuestSettings } from '../protocol/guest/settings-protocol.ts';
 import type { CommandStarter } from './start-command.ts';
 import {
   refusalOf,
@@ -50,7 +50,8 @@ export interface Guest {
 export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const { workspace, state, listen } = settings;
   const startedAt = new Date().toISOString();
-  const pod = 'port' in listen || settings.inherit ? await import('./protocol/guest-pod.ts') : undefined;
+  const pod =
+    'port' in listen || settings.inherit ? await import('../protocol/guest/guest-pod.ts') : undefined;
   const env = environmentOf(settings, pod);
   const network = await startNetwork(settings, env);
   const named = (sandboxId: string, broker: string | undefined): void => {

@@ -3,9 +3,9 @@
  * forks, which copies page tables and then pages, 1 ms for a small guest.
  */
 import { closeSync } from 'node:fs';
-import { type Library, ofLibrary } from './protocol/foreign-calls.ts';
-import type { CommandExit } from './protocol/exec-protocol.ts';
-import { signalName } from './protocol/signals.ts';
+import { type Library, ofLibrary } from '../base/foreign-calls.ts';
+import type { CommandExit } from '../protocol/guest/exec-protocol.ts';
+import { signalName } from '../protocol/guest/signals.ts';
 import type { PreparedCommand } from './start-command.ts';
 
 /**

@@ -7,10 +7,10 @@ import { CommandOutput } from './command-output.ts';
 import { replacePlain } from './plain-file.ts';
 import { expendable, Groups, signalGroup } from './protect-guest.ts';
 import { ChildTimes, memoryLimit } from './process-usage.ts';
-import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
-import { AUTHORITY_VARIABLE, CERTIFICATE_VARIABLES, NETWORK } from './protocol/network.ts';
-import { openFolder } from './protocol/open-folder.ts';
-import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
+import type { CommandExit, ExecRequest, TerminalSize } from '../protocol/guest/exec-protocol.ts';
+import { AUTHORITY_VARIABLE, CERTIFICATE_VARIABLES, NETWORK } from '../protocol/guest/network.ts';
+import { openFolder } from '../base/open-folder.ts';
+import { type GuestSettings, locate } from '../protocol/guest/settings-protocol.ts';
 import { discardPipe, openInputPipe, openOutputPipes, spawnProgram } from './spawn-program.ts';
 
 /** Destination of a command's input. */

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { Caller, Person, SharedAccess } from '#core/callers.ts';
-import type { ErrorCode } from '#core/errors.ts';
+import type { ErrorCode } from '#base/errors.ts';
 import type { GrantLimit, Scope } from '#core/delegations/delegation-store.ts';
 import type { Handshake, HttpEvent, HttpResponse } from './http/http-event.ts';
 import type { Services } from './services.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { createStrictServer, strictServerOptions } from '#proxy/front/strict-server.ts';
 import { dropRest } from '#proxy/status-answer.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Authenticator } from '#core/auth/authenticator.ts';
 import type { Services } from '#handlers/services.ts';
 import { createFunctionHost, type FunctionHostOptions } from './function-host.ts';

@@ -1,5 +1,5 @@
 import { guestCalls } from '#adapters/guest/guest-calls.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Channel } from '#core/processes/guest.ts';
 import { type ProvisionAccess, provisionRuns, type ProvisionRunsDeps } from '#core/runs/agent-token.ts';
 import type { GuestCalls, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';

@@ -1,4 +1,4 @@
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { ConfigError } from './config/config.ts';
 import { DataFolderError } from './data-folder.ts';
 

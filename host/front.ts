@@ -6,7 +6,7 @@ import {
   strictServerOptions,
 } from '#proxy/front/strict-server.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { parsePreviewHost } from '#core/previews/preview-token.ts';
 import { checkOrigin } from '#handlers/http/guards.ts';
 import { HandshakeResponse } from './handshake.ts';

@@ -1,8 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { dropRest } from '#proxy/status-answer.ts';
-import { onceOpen } from '#core/shared/concurrency.ts';
-import { freeSentPieces } from '#core/shared/free-buffer.ts';
+import { onceOpen } from '#base/concurrency.ts';
+import { freeSentPieces } from '#base/free-buffer.ts';
 import { missingPage } from '#handlers/console/console-page.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { makeFunction, type FunctionOptions } from '#handlers/make-function.ts';

@@ -10,7 +10,7 @@ import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.t
 import { kubeconfigAccess } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { isReason, KubernetesError } from '#adapters/kubernetes/client/kubernetes-error.ts';
-import { plainText } from '#core/shared/plain-text.ts';
+import { plainText } from '#base/plain-text.ts';
 
 const USAGE = `usage: porthole doctor --gateway [options]
 

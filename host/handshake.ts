@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endWith } from '#proxy/front/raw-answer.ts';
 import { isWebSocketKey } from '#proxy/exchange/websocket-exchange.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 
 /**
  * Makes an ordinary exchange of a handshake: it is routed like any other, and answers other than

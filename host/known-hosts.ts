@@ -1,7 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
+import { ERROR_CATALOGUE, type ErrorCode } from '#base/errors.ts';
 
 interface KnownHostsOptions {
   readonly listenHost: string;

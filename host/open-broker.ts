@@ -1,7 +1,7 @@
 import { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
-import type { Clock, WakingClock, Ids } from '#core/shared/clock-and-ids.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Clock, WakingClock, Ids } from '#base/clock-and-ids.ts';
+import type { Records } from '#core/records.ts';
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { packageRules } from '#core/network/network-presets.ts';
 import type { Guests } from '#core/processes/guest.ts';

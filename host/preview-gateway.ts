@@ -1,7 +1,7 @@
 import { dialFailure } from '#adapters/gateway/dial-failure.ts';
 import type { LocalPlane } from '#adapters/gateway/local-plane.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '#core/records.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { previewKept } from '#core/previews/preview-events.ts';

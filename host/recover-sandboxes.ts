@@ -1,11 +1,11 @@
-import type { Clock } from '#core/shared/clock-and-ids.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '#core/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { destroySandbox } from '#core/sandboxes/end-sandbox.ts';
 import { runCompleted } from '#core/runs/run-events.ts';
 import { stopSandbox } from '#core/sandboxes/resume-sandbox.ts';
-import { everyItem } from '#core/shared/reads.ts';
+import { everyItem } from '#base/reads.ts';
 import type { Logger } from '#handlers/services.ts';
 
 export interface RecoverDeps {

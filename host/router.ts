@@ -1,5 +1,5 @@
 import findMyWay from 'find-my-way';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Method, Route } from '#handlers/route.ts';

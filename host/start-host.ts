@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createAgentAuthenticator } from '#adapters/auth/authenticators.ts';
 import { isInCluster } from '#adapters/kubernetes/client/cluster-access.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
-import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { WakingClock } from '#base/clock-and-ids.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { zoneNames } from '#core/previews/preview-limits.ts';
 import type { CleaningReport } from '#core/editor/tool-snapshots.ts';

@@ -1,7 +1,7 @@
 import { stopSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import type { SandboxService } from '#core/sandboxes/sandbox-service.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '#core/records.ts';
 import type { Logger } from '#handlers/services.ts';
 
 interface StopForDiskDeps {

@@ -2,7 +2,7 @@ import * as kubernetes from '@pulumi/kubernetes';
 import { component } from './settled.ts';
 import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
 import { networkRangeSpec, podsOf } from '../constructs/port-range-manifests.ts';
-import { GUEST_PORT } from '../guest/protocol/guest-pod.ts';
+import { GUEST_PORT } from '../protocol/guest/guest-pod.ts';
 import { BROKER_PORT, BROWSERS_PORT, CHANNEL_PORT, functionsPort } from './environment.plan.ts';
 import { componentLabels, ownMetadata, STACK_LABELS } from './labels.ts';
 import { portRange } from './preview-services.plan.ts';

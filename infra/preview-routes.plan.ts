@@ -7,7 +7,7 @@ import {
   UPSTREAM_ORIGIN,
 } from '../constructs/names.ts';
 import { PREVIEW_TOKEN_PATTERN } from '../core/previews/preview-token.ts';
-import { PREVIEW_PORT_HEADER } from '../guest/protocol/previews-protocol.ts';
+import { PREVIEW_PORT_HEADER } from '../protocol/guest/previews-protocol.ts';
 import { listenerGroup } from '../constructs/gateway-manifests.ts';
 import { servedZones } from './gateway.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';

@@ -9,7 +9,7 @@ import { startProblems, variableProblems } from './variables.ts';
 import { gatewayProblems, secretNamespaces } from './gateway.plan.ts';
 import { guestKeys } from './sandboxes.plan.ts';
 import { contains } from '../core/auth/address-range.ts';
-import { GUEST_PREVIEW_PORT } from '../guest/protocol/previews-protocol.ts';
+import { GUEST_PREVIEW_PORT } from '../protocol/guest/previews-protocol.ts';
 import {
   FUNCTIONS_SECRET_KEYS,
   SECRET_KEYS,

@@ -1,8 +1,8 @@
 import type { Authenticator, Tokens } from '#core/auth/authenticator.ts';
 import { type Agent, type Delegate, LOCAL, type Person, SERVICE } from '#core/callers.ts';
 import { WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '#core/records.ts';
 import { createOidcSignIn } from './oidc-sign-in.ts';
 import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
 import { configuredDigest, createSealedSessions, keyDigest } from './sealed-sessions.ts';

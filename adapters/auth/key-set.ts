@@ -15,7 +15,7 @@ import {
   readJwt,
   signGuestToken,
   signJwt,
-} from '#guest/protocol/guest-pod.ts';
+} from '#protocol/guest/guest-pod.ts';
 
 /** A JSON Web Key Set (RFC 7517) of symmetric keys; the first one signs, all of them verify. */
 export const JwksSchema = z.strictObject({

@@ -1,5 +1,5 @@
 import type { Configuration } from 'openid-client';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 
 /** Largest response that is read from an issuer, in bytes. */
 const MAX_RESPONSE_BYTES = 262_144;

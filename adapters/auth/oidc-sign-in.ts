@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Configuration } from 'openid-client';
 import type { SignInAnswer } from '#core/auth/sign-in.ts';
 import type { Person } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import { discoverOidc, type OidcClient, unavailable } from './oidc-discovery.ts';
 import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
 

@@ -1,7 +1,7 @@
 import type { JWTVerifyGetKey } from 'jose';
 import type { Person } from '#core/callers.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
-import { onceOpen } from '#core/shared/concurrency.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import { onceOpen } from '#base/concurrency.ts';
 import { discoverOidc, ISSUER_SECONDS, unavailable } from './oidc-discovery.ts';
 
 export interface OidcOptions {

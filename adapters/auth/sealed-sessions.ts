@@ -9,8 +9,8 @@ import type {
   SignInProblem,
 } from '#core/auth/sign-in.ts';
 import type { Person, SessionRef } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
-import { type Clock, later } from '#core/shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import { type Clock, later } from '#base/clock-and-ids.ts';
 import type { OidcSignIn } from './oidc-sign-in.ts';
 import type { Seals } from './sealed-texts.ts';
 

@@ -1,5 +1,5 @@
 import type { JWTPayload, KeyObject } from 'jose';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { AgentClaims, SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
 import { formatPreviewToken } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';

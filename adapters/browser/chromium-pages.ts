@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ownerOf } from '#adapters/local/drop-root.ts';
 import { findProgram, isExecutable } from '#adapters/system/find-program.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
-import { FairQueue } from '#core/shared/concurrency.ts';
+import { FairQueue } from '#base/concurrency.ts';
 import type { FromBrowser, ToBrowser } from './browser-process.ts';
 import { USER } from './browser-user.ts';
 

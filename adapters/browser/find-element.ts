@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { CDPSession, Page } from 'playwright-core';
 import { z } from 'zod';
 import type { PageElement, Picture, Point, SourcePlace } from '#core/pages/page-browser.ts';
-import { plainText } from '#core/shared/plain-text.ts';
+import { plainText } from '#base/plain-text.ts';
 import { isolatedWorld, type PageFrame } from './isolated-world.ts';
 import { fileOf, type ScriptPlace } from './source-maps.ts';
 

@@ -1,10 +1,10 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
 import type { AnswerSchema } from '#core/processes/guest-answers.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
-import { readAtMost } from '#core/shared/reads.ts';
-import type { GuestKeys, GuestTokenClaims } from '#guest/protocol/guest-pod.ts';
+import { anySignal } from '#base/concurrency.ts';
+import { readAtMost } from '#base/reads.ts';
+import type { GuestKeys, GuestTokenClaims } from '#protocol/guest/guest-pod.ts';
 
 export interface RemotePagesOptions {
   /** Origin of the browser servers. */

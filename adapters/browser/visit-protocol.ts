@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { pageObservation, pageVisit } from '#core/pages/visit-schemas.ts';
-import { operationOf } from '#guest/protocol/guest-pod.ts';
+import { operationOf } from '#protocol/guest/guest-pod.ts';
 
 export const VISITS_PATH = '/v1/visits';
 

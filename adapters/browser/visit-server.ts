@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PageBrowser } from '#core/pages/page-browser.ts';
-import { readAtMost } from '#core/shared/reads.ts';
-import { readPublicKey, verifyGuestToken } from '#guest/protocol/guest-pod.ts';
+import { readAtMost } from '#base/reads.ts';
+import { readPublicKey, verifyGuestToken } from '#protocol/guest/guest-pod.ts';
 import {
   contentDigest,
   MAX_OBSERVATION_BYTES,

@@ -5,7 +5,7 @@ import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { sandboxNotFound, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { type Engine, EngineError, isStatus } from './engine.ts';
 import { imageOf, type SandboxNames, specOf } from './sandbox-names.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import {
   removeContainer,

@@ -31,7 +31,7 @@ import type {
   SandboxSize,
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
-import { onceOpen, oneAtATime } from '#core/shared/concurrency.ts';
+import { onceOpen, oneAtATime } from '#base/concurrency.ts';
 import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './container-life.ts';
 import { containerProcess, containerState, type RunningContainer } from './container-state.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import Docker from 'dockerode';
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
-import { PortholeError } from '#core/errors.ts';
-import { anySignal, unlessAborted } from '#core/shared/concurrency.ts';
+import { PortholeError } from '#base/errors.ts';
+import { anySignal, unlessAborted } from '#base/concurrency.ts';
 import { addressText, type EngineAddress } from './engine-address.ts';
 import type { SandboxVolumes } from './sandbox-volume.ts';
 

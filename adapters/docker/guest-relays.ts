@@ -1,8 +1,8 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as openHttp2, constants } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
-import { RELAY_SESSION, RELAY_WINDOW } from '#guest/protocol/http-protocol.ts';
-import { GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
+import { RELAY_SESSION, RELAY_WINDOW } from '#protocol/guest/http-protocol.ts';
+import { GUEST_FOLDER } from '#protocol/guest/guest-pod.ts';
 import type { RunningContainer } from './container-state.ts';
 import type { Engine } from './engine.ts';
 import { attachExec, RelayDuplex } from './attached-exec.ts';

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pack } from 'tar-stream';
-import { GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
+import { GUEST_FOLDER } from '#protocol/guest/guest-pod.ts';
 import { DOMAIN } from '#constructs/names.ts';
 import { type Engine, isStatus } from './engine.ts';
 import { removeContainer } from './container-state.ts';

@@ -1,7 +1,7 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import { type Engine, EngineError, isStatus } from './engine.ts';
 import { sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 
 /** Longest time for an image to be pulled, in milliseconds: gigabytes over a slow line. */
 const PULL_MS = 900_000;

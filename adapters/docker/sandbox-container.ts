@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
-import { GUEST_COMMAND, GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
-import { NETWORK } from '#guest/protocol/network.ts';
-import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
+import { GUEST_COMMAND, GUEST_FOLDER } from '#protocol/guest/guest-pod.ts';
+import { NETWORK } from '#protocol/guest/network.ts';
+import type { GuestSettingsInput } from '#protocol/guest/settings-protocol.ts';
 import { guestSocket } from './guest-relays.ts';
 import type { SandboxLimits } from './container-limits.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { endpointOf } from '#core/network/network-host.ts';
-import { CERTIFICATE_VARIABLES, NETWORK, proxyEnvironment } from '#guest/protocol/network.ts';
+import { CERTIFICATE_VARIABLES, NETWORK, proxyEnvironment } from '#protocol/guest/network.ts';
 import type { MachineRegistry } from '#core/network/network-presets.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { MAX_BROKER_LINE_BYTES, readPreamble } from '#guest/protocol/network.ts';
+import { MAX_BROKER_LINE_BYTES, readPreamble } from '#protocol/guest/network.ts';
 
 /** A program that wants a byte stream to a destination. */
 export interface TunnelRequest {

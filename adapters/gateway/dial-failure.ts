@@ -1,4 +1,4 @@
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PreviewStatus } from '#proxy/status-page.ts';
 
 /** The page that explains why no connection to the app could be made. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import type { AppProbe, HttpFinding } from '#core/previews/app-probe.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 import { RESPONSE_FAULTS, type ResponseFault, type ResponseHead } from '#proxy/upstream/response-head.ts';
 import { ResponseParser } from '#proxy/upstream/response-parser.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import type { Preview, PreviewPlane, PreviewSpec, Readiness } from '#core/previews/preview-plane.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { isAmongFirst } from '#core/previews/preview-limits.ts';

@@ -2,12 +2,12 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isNotHttp } from '#core/diagnosis/port-advice.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { ClosePrecondition, Preview, PreviewFilter, Readiness } from '#core/previews/preview-plane.ts';
 import { isPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import { anySignal } from '#base/concurrency.ts';
 import { askForPage } from './http-app-probe.ts';
 
 /**

@@ -25,14 +25,12 @@ const ENTRIES = { 'guest.js': 'main.ts', porthole: 'porthole.ts' } as const;
 const PROGRAMS = [...Object.keys(ENTRIES), SCRIPT, 'package.json'];
 
 /**
- * The guest's sources: itself, the modules without I/O that it shares with the host, and packages.
+ * The guest's sources: itself, the modules that it shares with the host, and packages.
  */
 const INGREDIENTS = [
   'guest/**/*.{ts,bash}',
-  'core/errors.ts',
-  'core/files/workspace-path.ts',
-  'core/shared/{concurrency,free-buffer,server-sent-events}.ts',
-  'core/tar/*.ts',
+  'base/**/*.ts',
+  'protocol/guest/*.ts',
   'proxy/**/*.ts',
   'adapters/guest/guest-bundle.ts',
   'dist/guest/*',

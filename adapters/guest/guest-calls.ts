@@ -1,4 +1,4 @@
-import { onceOpen } from '#core/shared/concurrency.ts';
+import { onceOpen } from '#base/concurrency.ts';
 import type { GuestCalls, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { checkPort } from '#adapters/sandboxes/sandbox-errors.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import {
   ANSWER_WITHIN,
   guestFailure,
@@ -10,10 +10,10 @@ import {
   turnsOf,
 } from '#core/processes/guest-answers.ts';
 import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
-import { freeBuffer, freeSentPieces } from '#core/shared/free-buffer.ts';
-import { guestHealth, type GuestHealth } from '#guest/protocol/answers.ts';
-import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
+import { anySignal } from '#base/concurrency.ts';
+import { freeBuffer, freeSentPieces } from '#base/free-buffer.ts';
+import { guestHealth, type GuestHealth } from '#protocol/guest/answers.ts';
+import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#protocol/guest/http-protocol.ts';
 import {
   connectToGuest,
   type GuestAddress,

@@ -4,12 +4,12 @@
  */
 import type { Duplex } from 'node:stream';
 import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
-import { type ErrorCode, PortholeError } from '#core/errors.ts';
+import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
 import type { GuestConnection } from '#core/sandboxes/sandbox-provider.ts';
-import { jsonOrUndefined } from '#core/shared/reads.ts';
-import { FILE_REFUSALS } from '#guest/protocol/files-protocol.ts';
-import { guestErrorBody, refusalDetails } from '#guest/protocol/answers.ts';
+import { jsonOrUndefined } from '#base/reads.ts';
+import { FILE_REFUSALS } from '#protocol/guest/files-protocol.ts';
+import { guestErrorBody, refusalDetails } from '#protocol/guest/answers.ts';
 
 /** Size limits of a response head and of a refusal's body, in bytes. */
 const MAX_HEAD = 16 * 1024;

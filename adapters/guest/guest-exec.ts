@@ -7,15 +7,15 @@ import {
   type ExecRequest,
   STDIN_WINDOW,
   terminalSize,
-} from '#guest/protocol/exec-protocol.ts';
+} from '#protocol/guest/exec-protocol.ts';
 import {
   type WebSocketMessage,
   WebSocketReader,
   WebSocketWriter,
-} from '#guest/protocol/web-socket-protocol.ts';
-import { PortholeError } from '#core/errors.ts';
-import { boundedJson, type JsonLimits } from '#core/shared/bounded-json.ts';
-import { coversMemory, ownMemory } from '#core/shared/free-buffer.ts';
+} from '#protocol/guest/web-socket-protocol.ts';
+import { PortholeError } from '#base/errors.ts';
+import { boundedJson, type JsonLimits } from '#base/bounded-json.ts';
+import { coversMemory, ownMemory } from '#base/free-buffer.ts';
 import { ANSWER_WITHIN, guestFailure, turnsOf } from '#core/processes/guest-answers.ts';
 import type { Pause } from '#core/processes/parse-in-turns.ts';
 import { type GuestAddress, upgradeConnection } from './guest-connection.ts';

@@ -22,8 +22,8 @@ import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { PortholeError } from '#core/errors.ts';
-import { GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
+import { PortholeError } from '#base/errors.ts';
+import { GUEST_FOLDER } from '#protocol/guest/guest-pod.ts';
 import { loaderOf, relocateProgram } from './elf-file.ts';
 import { bundleGuest } from './guest-bundle.ts';
 

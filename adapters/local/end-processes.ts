@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { childrenOf, identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 import { removeCgroup } from './sandbox-cgroup.ts';
 import type { StartRecord } from './sandbox-folder.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
+import { findCallsAddon } from '#base/foreign-calls.ts';
 import { launchBubblewrap } from './launch-bubblewrap.ts';
 import { launchGvisor } from './launch-gvisor.ts';
 import { launchUnshare } from './launch-unshare.ts';

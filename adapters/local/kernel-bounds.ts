@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { ofLibrary } from '#guest/protocol/foreign-calls.ts';
+import { ofLibrary } from '#base/foreign-calls.ts';
 
 /** Number of keyctl(2). */
 const KEYCTL: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 250, arm64: 219 };

@@ -1,5 +1,5 @@
 import { dropRoot } from './drop-root.ts';
-import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
+import { findCallsAddon } from '#base/foreign-calls.ts';
 import { boundInotify } from './kernel-bounds.ts';
 import { FIRST, type Launcher, SHARE, spareFolder } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';

@@ -24,7 +24,7 @@ import {
   networkNotSupported,
 } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import type {
   Enforcement,
@@ -34,8 +34,8 @@ import type {
   SandboxSize,
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
-import { oneAtATime } from '#core/shared/concurrency.ts';
-import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
+import { oneAtATime } from '#base/concurrency.ts';
+import { PROTOCOL_VERSION } from '#protocol/guest/http-protocol.ts';
 import { SLACK } from './disk-limit.ts';
 import { DiskWatch, type WatchedSandbox } from './disk-watch.ts';
 import { ownerOf } from './drop-root.ts';

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { bundleGuest, guestDigest } from '#adapters/guest/guest-bundle.ts';
-import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
+import { findCallsAddon } from '#base/foreign-calls.ts';
 
 /** The user inside the sandbox; on the host it is the host's own, or one that no account uses. */
 export const INSIDE = {

@@ -4,7 +4,7 @@ import { ownerOf } from '#adapters/local/drop-root.ts';
 import { spareFolder } from '#adapters/local/launch.ts';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import { LAUNCH_HELPER } from '#adapters/local/runtime-files.ts';
-import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
+import { findCallsAddon } from '#base/foreign-calls.ts';
 import { mountFailed } from './mount-failure.ts';
 import {
   bucketServer,

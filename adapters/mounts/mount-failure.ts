@@ -1,4 +1,4 @@
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { BucketMount, BucketMounter } from '#core/mounts/mount-bucket.ts';
 
 export const EARLIER_VERSION =

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { BucketMount, BucketMounter } from '#core/mounts/mount-bucket.ts';
-import { anySignal, oneAtATime } from '#core/shared/concurrency.ts';
+import { anySignal, oneAtATime } from '#base/concurrency.ts';
 import { mountFailed, mountFailure, notMounted } from './mount-failure.ts';
 import type { MountTarget } from './spawn-supervisor.ts';
 

@@ -2,8 +2,8 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import { NETWORK } from '#guest/protocol/network.ts';
-import { listenInFolder, type SocketRights } from '#guest/protocol/socket-path.ts';
+import { NETWORK } from '#protocol/guest/network.ts';
+import { listenInFolder, type SocketRights } from '#base/socket-path.ts';
 
 /** The socket's name in a sandbox's channel folder. */
 export const CHANNEL_SOCKET = 'porthole.sock';

@@ -1,4 +1,4 @@
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 

@@ -1,6 +1,6 @@
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { ApprovalRecords, ApprovalRequest } from '#core/approvals/approval-store.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import { policyPort, policyRun } from '#core/approvals/approval-rules.ts';
 import { deleted, done, EVERY_RUN, first, instantText, ownedBy } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';

@@ -1,6 +1,6 @@
 import type { InboxMessage, InboxPin, InboxRecords } from '#core/inbox/inbox-store.ts';
 import type { Picture } from '#core/pages/page-browser.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { OwnerSeals } from './owner-seals.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
 import type { Row } from './schema.ts';

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import { PortholeError } from '#core/errors.ts';
-import { type ListFilter, MAX_TOTAL, type Page, type PageRequest } from '#core/shared/reads.ts';
+import { PortholeError } from '#base/errors.ts';
+import { type ListFilter, MAX_TOTAL, type Page, type PageRequest } from '#base/reads.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText } from './sql-dialect.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { KeptLook, LookRecords } from '#core/pages/look-store.ts';
 import type { Picture } from '#core/pages/page-browser.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { OwnerSeals } from './owner-seals.ts';
 import { holdRun } from './publishing-transaction.ts';
 import type { Row } from './schema.ts';

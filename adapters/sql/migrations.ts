@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { MIGRATION_NAMES } from './migrate.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';

@@ -1,7 +1,7 @@
 import type { SealedTexts } from '#adapters/auth/sealed-texts.ts';
 import { NO_SECRETS, type SandboxSecrets } from '#core/network/network-secrets.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { RecordsLog } from './sql-session.ts';
 
 /** Seals JSON texts for their owner, if there are keys. */

@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { ApprovalRecord, PolicyRecord, PolicyRecords } from '#core/approvals/approval-store.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import { coveringPolicy, type Subject, subjectOf, takesBack } from '#core/approvals/approval-rules.ts';
 import { toPolicy } from './approval-rows.ts';
 import { keysetPage } from './keyset-page.ts';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { type Owner, sameOwner } from '#core/shared/clock-and-ids.ts';
+import { type Owner, sameOwner } from '#base/clock-and-ids.ts';
 import type {
   PackedSkill,
   SkillFile,

@@ -7,7 +7,7 @@ import type {
   ApprovalRequest,
   Waiter,
 } from '#core/approvals/approval-store.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { argumentsText, toApproval, waitingRow } from './approval-rows.ts';
 import { allowedAndDenied } from './policy-records.ts';
 import type { Publish } from './publishing-transaction.ts';

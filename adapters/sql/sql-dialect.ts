@@ -1,5 +1,5 @@
 import { type DeleteResult, type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { SqlSchema } from './schema.ts';
 
 /** How an append to a run's timeline wakes its watchers. */

@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { SealedTexts } from '#adapters/auth/sealed-texts.ts';
 import type { EndedSessionRecords } from '#core/auth/sign-in.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { EventData, RunEvent, TimelineRecords } from '#core/runs/timeline.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { approvalRecords } from './approval-records.ts';
 import { archiveRecords } from './archive-records.ts';
 import { delegationRecords } from './delegation-records.ts';

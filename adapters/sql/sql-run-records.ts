@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
-import { PortholeError } from '#core/errors.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import {
   type RunFilter,
   type RunRecord,

@@ -8,7 +8,7 @@ import type {
 } from '#core/sandboxes/sandbox-capacity.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import { limitsSandboxes, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { SandboxEnv } from './owner-seals.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { all, count, first, instantText, ownedBy } from './sql-dialect.ts';

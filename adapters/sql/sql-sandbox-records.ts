@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type {
   NewSandboxRecord,
   SandboxKey,
@@ -12,7 +12,7 @@ import type { SandboxSkill } from '#core/skills/skill-store.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { SERVICE_OWNERS } from '#core/sandboxes/sandbox-owner.ts';
-import { DEFAULT_IMAGE } from '#core/shared/reads.ts';
+import { DEFAULT_IMAGE } from '#base/reads.ts';
 import { notifyingTransaction } from './publishing-transaction.ts';
 import { all, done, first, instantText, ownedBy, some, type SqlDialect } from './sql-dialect.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Compilable, CompiledQuery, Kysely, Transaction } from 'kysely';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Notifier, Diagnosis, SqlDialect } from './sql-dialect.ts';
 import type { SqlSchema } from './schema.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { monotonicFactory } from 'ulid';
 import { base32 } from '#core/previews/preview-token.ts';
-import type { Ids, WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { Ids, WakingClock } from '#base/clock-and-ids.ts';
 
 const ulid = monotonicFactory();
 

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { ArchiveStore } from '#core/archives/archive-store.ts';
 import type { BucketCredentials } from '#core/mounts/mount-bucket.ts';
-import { onceOpen, unlessAborted } from '#core/shared/concurrency.ts';
+import { onceOpen, unlessAborted } from '#base/concurrency.ts';
 
 export interface S3ArchiveOptions {
   readonly bucket: string;

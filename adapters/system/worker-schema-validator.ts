@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { SchemaValidator, SchemaResult } from '#core/editor/tool-schemas.ts';
-import { FairQueue } from '#core/shared/concurrency.ts';
+import { FairQueue } from '#base/concurrency.ts';
 import type { SchemaCase } from './schema-worker.ts';
 
 /** Concurrent threads: hostile schemas must not take every core. */

@@ -6,7 +6,7 @@ import { readFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { writeWorkspaceFile } from '#core/files/workspace-files.ts';
 import { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';

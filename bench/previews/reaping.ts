@@ -3,7 +3,7 @@ import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-c
 import { gate } from '#adapters/kubernetes/client/exchange.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { isFullPass } from '#core/previews/preview-lifetime.ts';
 import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { startFaultProxy } from '#test/cluster/faults/fault-proxy.ts';

@@ -1,6 +1,6 @@
 /** The page that chat applications show for `start_preview` and `look` (MCP Apps). */
 import type { McpUiHostContext } from '@modelcontextprotocol/ext-apps';
-import { plainText } from '../../core/shared/plain-text.ts';
+import { plainText } from '../../base/plain-text.ts';
 import { ChatHost, type Json, objectIn, objectsIn, textIn } from './chat-host.ts';
 
 /** Interval in milliseconds of polls for approvals while the call waits. */

@@ -1,9 +1,9 @@
 import { mayManage, type Person } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PreviewOptions } from '../previews/preview-limits.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import type { Clock, Ids } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock, Ids } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import { approvedBeforehand, type Grant, policyGrant } from './approval-events.ts';
 import { type ApprovalScope, POLICY_SCOPES } from './approval-scopes.ts';
 import type { ApprovalRecord, ToolArguments } from './approval-store.ts';

@@ -1,4 +1,4 @@
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { APPROVAL_SCOPE_NAMES, breadth, POLICY_SCOPES, type PolicyScope } from './approval-scopes.ts';
 import type { PolicyRecord, ToolArguments } from './approval-store.ts';
 

@@ -1,5 +1,5 @@
-import type { Owner } from '../shared/clock-and-ids.ts';
-import type { Page, PageRequest } from '../shared/reads.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { Page, PageRequest } from '#base/reads.ts';
 import type { ApprovalScope, PolicyScope } from './approval-scopes.ts';
 
 /** Arguments of a tool call, by name. Calls with equal arguments are identical. */

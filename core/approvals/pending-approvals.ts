@@ -1,7 +1,7 @@
 import type { WaitingApproval } from './approval-store.ts';
-import { later, type Owner, type WakingClock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
-import { createWakeSignal } from '../shared/wake-signal.ts';
+import { later, type Owner, type WakingClock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
+import { createWakeSignal } from '#base/wake-signal.ts';
 
 export interface PendingApprovalsDeps {
   readonly records: Pick<Records, 'approvals'>;

@@ -1,7 +1,7 @@
-import { PortholeError } from '../errors.ts';
-import type { Clock, Ids, WakingClock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
-import { createWakeSignal } from '../shared/wake-signal.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Clock, Ids, WakingClock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
+import { createWakeSignal } from '#base/wake-signal.ts';
 import type { ToolCall } from './approval-decisions.ts';
 import { displayId } from './approval-events.ts';
 import { answerBy, leaseUntil, renewAt, requestBounds } from './approval-rules.ts';

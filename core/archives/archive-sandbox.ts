@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { hydrateWorkspace } from '../files/guest-files.ts';
 import { persistWorkspace } from '../files/persist-workspace.ts';
 import { runToEnd } from '../processes/collect-command.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import { type Clock, type Owner, sameOwner } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
-import { validatedTar } from '../tar/validate-tar.ts';
+import { type Clock, type Owner, sameOwner } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
+import { validatedTar } from '#base/tar/validate-tar.ts';
 import type { ArchiveRecord, ArchiveStore } from './archive-store.ts';
 
 export interface ArchiveSandboxDeps {

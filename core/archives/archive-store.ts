@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
-import type { Page, PageRequest } from '../shared/reads.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { Page, PageRequest } from '#base/reads.ts';
 
 /** Stores archives of workspaces. Every failure is `archive_error`, and can be retried. */
 export interface ArchiveStore {

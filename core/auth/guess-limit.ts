@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 
 const WINDOW_MS = 60_000;
 /** Addresses and credentials to remember; the oldest are dropped first. */

@@ -9,10 +9,10 @@ import {
   type SharedAccess,
   superiorOf,
 } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
-import type { WakingClock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
-import { createWakeSignal } from '../shared/wake-signal.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { WakingClock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
+import { createWakeSignal } from '#base/wake-signal.ts';
 import type { Sessions } from './sign-in.ts';
 
 /**

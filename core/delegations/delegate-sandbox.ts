@@ -1,12 +1,12 @@
-import { PATHS_HEADER } from '#guest/protocol/files-protocol.ts';
+import { PATHS_HEADER } from '#protocol/guest/files-protocol.ts';
 import type { Tokens } from '../auth/authenticator.ts';
 import type { Caller } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
-import { resolveWorkspacePath } from '../files/workspace-path.ts';
+import { PortholeError } from '#base/errors.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxKey } from '../sandboxes/sandbox-records.ts';
-import type { Clock, Ids } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock, Ids } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import { checkPath, delegatedPath, type DelegationRecord, type Grant } from './delegation-store.ts';
 
 interface CreateDelegationDeps {

@@ -1,5 +1,5 @@
-import { portList } from '#guest/protocol/ports-protocol.ts';
-import { PortholeError } from '../errors.ts';
+import { portList } from '#protocol/guest/ports-protocol.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { AppProbe, HttpFinding, UpgradeFinding } from '../previews/app-probe.ts';
 import type { PreviewPlane } from '../previews/preview-plane.ts';
 import type { RunRecord } from '../runs/run-records.ts';
@@ -9,7 +9,7 @@ import { type Framework, guessFramework } from './framework.ts';
 import { type Listener, readListeners } from './listeners.ts';
 import { type PortAdvice, portAdvice } from './port-advice.ts';
 import { guestsOf } from '../processes/guest.ts';
-import { anySignal } from '../shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 
 export interface DiagnoseSandboxDeps {
   readonly provider: Pick<Sandboxes, 'inspect' | 'callGuest' | 'dial'>;

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import type { PortInfo } from '#guest/protocol/ports-protocol.ts';
-import { plainText } from '../shared/plain-text.ts';
+import type { PortInfo } from '#protocol/guest/ports-protocol.ts';
+import { plainText } from '#base/plain-text.ts';
 
 /** A TCP port on which a sandbox accepts connections. */
 export interface Listener {

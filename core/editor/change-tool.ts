@@ -1,6 +1,6 @@
 import { type Caller, ownerOf, requirePerson } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
-import type { Clock, Ids } from '../shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Clock, Ids } from '#base/clock-and-ids.ts';
 import { type DraftLockDeps, lockClaim } from './draft-lock.ts';
 import { draftLocked, sourceOf } from './editor-limits.ts';
 import type { DraftChange, DraftRecord, ToolRecord, ToolSource, ToolVersionRecord } from './editor-store.ts';

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Caller, ownerOf } from '../callers.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import type { DraftLock, LockClaim } from './editor-store.ts';
 import { base32 } from '../previews/preview-token.ts';
 import { activeLock, draftLocked, LOCK_MS } from './editor-limits.ts';

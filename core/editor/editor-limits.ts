@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { PortholeError } from '../errors.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type {
   DraftLock,
   DraftRecord,

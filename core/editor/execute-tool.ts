@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { type EditorOptions, readEntrypoint } from './editor-limits.ts';
 import type {
   JsonValue,
@@ -11,7 +11,7 @@ import type {
 } from './editor-store.ts';
 import type { ExecExit, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { isToolError, MAX_RESULT_BYTES, readToolResult, stored, type ToolResult } from './tool-result.ts';
-import { readAtMost } from '../shared/reads.ts';
+import { readAtMost } from '#base/reads.ts';
 import { runToEnd } from '../processes/collect-command.ts';
 import { readWorkspaceFile } from '../files/workspace-files.ts';
 

@@ -1,7 +1,7 @@
 import { type Caller, mayManage, type Person, requirePerson } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { DraftRecord, ToolRecord, ToolRunRecord, ToolVersionRecord } from './editor-store.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 
 export interface FindToolDeps {
   readonly records: Pick<Records, 'tools' | 'drafts' | 'toolRuns'>;

@@ -1,5 +1,5 @@
 import type { Caller } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { JsonValue, ToolRunRecord } from './editor-store.ts';
 import { lockClaim } from './draft-lock.ts';
 import { findToolRun } from './find-tool.ts';

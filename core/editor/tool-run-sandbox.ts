@@ -1,5 +1,5 @@
 import type { Caller } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { JsonValue, SnapshotRecord, ToolRunRecord, ToolSource } from './editor-store.ts';
 import { draftLocked, holdsLock, sourceOf } from './editor-limits.ts';
 import { isTooDeep, MAX_DEPTH, formatFault, jsonFault } from './tool-json.ts';

@@ -1,5 +1,5 @@
 import type { Person } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { JsonObject, JsonValue, ToolSource } from './editor-store.ts';
 import { isBeyondNumbers, isTooDeep, MAX_DEPTH } from './tool-json.ts';
 

@@ -13,10 +13,10 @@ import {
   type Unpacked,
   watchEvent,
   type WatchEvent,
-} from '#guest/protocol/files-protocol.ts';
-import { PortholeError } from '../errors.ts';
+} from '#protocol/guest/files-protocol.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import type { Remembered } from '../tar/archive-tree.ts';
+import type { Remembered } from '#base/tar/archive-tree.ts';
 import { eventData, eventsAnswer, jsonAnswer, linesAnswer } from '../processes/guest-answers.ts';
 
 /** A provider with or without guests. */

@@ -1,8 +1,8 @@
-import { type FileStat, fileStat, listEnd, MAX_LISTED } from '#guest/protocol/files-protocol.ts';
+import { type FileStat, fileStat, listEnd, MAX_LISTED } from '#protocol/guest/files-protocol.ts';
 import { piecesOfAnswer, readLine, turnsOf } from '../processes/guest-answers.ts';
-import { readAgain } from '../shared/reads.ts';
+import { readAgain } from '#base/reads.ts';
 import type { GuestProvider } from './guest-files.ts';
-import { resolveWorkspacePath } from './workspace-path.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 
 /** Metadata of one file of any type; links are not followed. Invalid UTF-8 in a name is U+FFFD. */
 interface FileEntry extends Omit<FileStat, 'size' | 'mtime'> {

@@ -1,8 +1,8 @@
 import { finished, Readable } from 'node:stream';
-import { UNREADABLE_TRAILER } from '#guest/protocol/files-protocol.ts';
-import { readAgain } from '../shared/reads.ts';
+import { UNREADABLE_TRAILER } from '#protocol/guest/files-protocol.ts';
+import { readAgain } from '#base/reads.ts';
 import { connectionLost, type GuestProvider } from './guest-files.ts';
-import { resolveWorkspacePath } from './workspace-path.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 
 export interface PersistOptions {
   /** A folder of the workspace. @default the workspace itself */

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files-protocol.ts';
-import { PortholeError } from '../errors.ts';
+import { MAX_UPLOAD_FRAME, UPLOAD } from '#protocol/guest/files-protocol.ts';
+import { PortholeError } from '#base/errors.ts';
 import { done, type GuestProvider, query, send, UNPACKS_WITHIN_MS } from './guest-files.ts';
-import { resolveWorkspacePath } from './workspace-path.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 
 /** A file to upload. */
 export interface UploadedFile {

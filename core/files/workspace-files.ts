@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
-import { newDetailId } from '#guest/protocol/details-protocol.ts';
+import { newDetailId } from '#protocol/guest/details-protocol.ts';
 import { type Caller, performerOf } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
-import { isConnectionLost, readAgain } from '../shared/reads.ts';
+import { isConnectionLost, readAgain } from '#base/reads.ts';
 import { connectionLost, done, type GuestProvider, query, send } from './guest-files.ts';
-import { resolveWorkspacePath } from './workspace-path.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 
 export interface FileDeps {
   readonly provider: GuestProvider;

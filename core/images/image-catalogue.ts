@@ -1,7 +1,7 @@
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import type { CatalogueImage } from './image-store.ts';
 
 /**

@@ -1,12 +1,12 @@
 import { actorOn, type Caller, roleOn } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Picture } from '../pages/page-browser.ts';
 import { type Actor, author } from '../previews/preview-events.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { NewEvent } from '../runs/timeline.ts';
-import type { Clock, Ids } from '../shared/clock-and-ids.ts';
-import { plainLines } from '../shared/plain-text.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock, Ids } from '#base/clock-and-ids.ts';
+import { plainLines } from '#base/plain-text.ts';
+import type { Records } from '../records.ts';
 import type { InboxMessage, InboxPin } from './inbox-store.ts';
 
 /** Comments and replies of one run. */

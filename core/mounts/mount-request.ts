@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { BucketCredentials } from './mount-bucket.ts';
 
 /** A mount request with validated field types. */

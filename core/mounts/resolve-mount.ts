@@ -1,5 +1,5 @@
 import type { Person } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { BucketCredentials, BucketMount } from './mount-bucket.ts';
 import type { MountRequest } from './mount-request.ts';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { NetworkOptions, NetworkQuestion } from './network.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { Guests } from '../processes/guest.ts';
 import { waitForApproval, type WaitForApprovalDeps } from '../approvals/wait-for-approval.ts';

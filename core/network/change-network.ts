@@ -1,6 +1,6 @@
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { NetworkAccess } from './network.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import {
   isWithin,

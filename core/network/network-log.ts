@@ -1,4 +1,4 @@
-import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import type { BlockedHost, NetworkAttempt } from './network.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
 

@@ -1,8 +1,8 @@
 import type { ApprovalRequest } from '../approvals/approval-store.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import type { WakingClock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
-import { createWakeSignal } from '../shared/wake-signal.ts';
+import type { WakingClock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
+import { createWakeSignal } from '#base/wake-signal.ts';
 import { isNetworkTool } from './ask-owner.ts';
 
 interface Deps {

@@ -2,7 +2,7 @@
  * Secrets that never enter a sandbox: it sees a placeholder, and the broker puts the value into
  * requests to one host. Pure.
  */
-import { AUTHORITY_VARIABLE, CERTIFICATE_VARIABLES, NETWORK } from '#guest/protocol/network.ts';
+import { AUTHORITY_VARIABLE, CERTIFICATE_VARIABLES, NETWORK } from '#protocol/guest/network.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Destination } from './network-policy.ts';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { environmentProblem } from '../sandboxes/sandbox-environment.ts';
 import type { NetworkAccess } from './network.ts';
 import { readHost } from './network-host.ts';

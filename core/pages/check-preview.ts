@@ -4,11 +4,11 @@ import {
   overallAdvice,
   type PortDiagnosis,
 } from '../diagnosis/diagnose-sandbox.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { listPreviews } from '../previews/live-previews.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import { anySignal } from '../shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 import type { PageResult } from './page-cause.ts';
 import { type LookAtPageDeps, lookAtPage, type PageRequest } from './look-at-page.ts';
 import type { Viewport } from './page-browser.ts';

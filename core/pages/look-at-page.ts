@@ -1,11 +1,11 @@
 import { type DiagnoseSandboxDeps, diagnoseSandbox } from '../diagnosis/diagnose-sandbox.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { listPreviews } from '../previews/live-previews.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import type { Preview, PreviewPlane } from '../previews/preview-plane.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import { type Clock, type Ids, later } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import { type Clock, type Ids, later } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import { compareLooks, type LookDifference } from './compare-looks.ts';
 import { classifyPage } from './classify-page.ts';
 import type { PageBrowser, PageObservation, PageVisit } from './page-browser.ts';

@@ -1,4 +1,4 @@
-import type { Owner } from '../shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { PageResult } from './page-cause.ts';
 import type { ConsoleMessage, PageVisit, Picture } from './page-browser.ts';
 

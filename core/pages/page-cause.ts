@@ -1,4 +1,4 @@
-import { plainText } from '../shared/plain-text.ts';
+import { plainText } from '#base/plain-text.ts';
 import type { PageFacts, SourcePlace } from './page-browser.ts';
 
 /** Machine-readable kind of a fault. */

@@ -1,7 +1,7 @@
 import { secretRedactor } from '../auth/redact-secrets.ts';
 import { type Actor, author } from '../previews/preview-events.ts';
 import type { NewEvent } from '../runs/timeline.ts';
-import { plainText } from '../shared/plain-text.ts';
+import { plainText } from '#base/plain-text.ts';
 import type { LookDifference } from './compare-looks.ts';
 import type { PageCause, PageResult } from './page-cause.ts';
 import type { AccessibilityFinding, PageObservation, SourcePlace } from './page-browser.ts';

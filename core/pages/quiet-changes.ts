@@ -1,5 +1,5 @@
-import { later, type WakingClock } from '../shared/clock-and-ids.ts';
-import { createWakeSignal } from '../shared/wake-signal.ts';
+import { later, type WakingClock } from '#base/clock-and-ids.ts';
+import { createWakeSignal } from '#base/wake-signal.ts';
 
 /** A change counts once nothing has changed for this time, in milliseconds. */
 const QUIET_MS = 1_000;

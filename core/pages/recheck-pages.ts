@@ -1,13 +1,13 @@
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { watchWorkspace } from '../files/guest-files.ts';
 import { listPreviews } from '../previews/live-previews.ts';
 import { streamEvents } from '../runs/event-log.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { RunEvent } from '../runs/timeline.ts';
 import { turnOwnerOf } from '../sandboxes/turn-owners.ts';
-import { later, type WakingClock } from '../shared/clock-and-ids.ts';
-import { FairQueue } from '../shared/concurrency.ts';
-import { FollowedTasks } from '../shared/followed-tasks.ts';
+import { later, type WakingClock } from '#base/clock-and-ids.ts';
+import { FairQueue } from '#base/concurrency.ts';
+import { FollowedTasks } from '#base/followed-tasks.ts';
 import type { PageResult } from './page-cause.ts';
 import type { LookAtPageDeps } from './look-at-page.ts';
 import { pageLooked } from './page-report.ts';

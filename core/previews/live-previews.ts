@@ -1,8 +1,8 @@
 import type { Tokens } from '../auth/authenticator.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import { type Actor, previewKept, previewStopped } from './preview-events.ts';
 import { isPastMaximum, slidingExpiry } from './preview-lifetime.ts';
 import type { PreviewOptions } from './preview-limits.ts';

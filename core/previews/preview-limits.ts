@@ -1,4 +1,4 @@
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 
 /** The `Sandbox:Preview` section, under the reference's own names in lower camel case. */
 export interface PreviewOptions {

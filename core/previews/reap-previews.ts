@@ -1,7 +1,7 @@
-import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
 import type { EndReason } from './preview-records.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import type { PreviewOptions } from './preview-limits.ts';
 import { previewKept, previewReaped, previewStopped } from './preview-events.ts';
 import { slidingExpiry, type PreviewDecision, previewDecision, isFullPass } from './preview-lifetime.ts';

@@ -1,4 +1,4 @@
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import {
   checkRoom,
   checkStart,

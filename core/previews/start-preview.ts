@@ -1,10 +1,10 @@
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { NewEvent } from '../runs/timeline.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { countExceeded, quotaOf, type Quotas } from '../sandboxes/sandbox-quotas.ts';
-import type { Clock, Owner } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock, Owner } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import { revokePreview, type RevokePreviewDeps } from './live-previews.ts';
 import {
   type Actor,

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Tokens } from '../auth/authenticator.ts';
 import { actorOn, type Person } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { runCreated } from '../runs/run-events.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { SandboxKey, SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import { listPreviews, stopPreview, type StopPreviewDeps } from './live-previews.ts';
 import type { Preview } from './preview-plane.ts';
 import { base32 } from './preview-token.ts';

@@ -1,13 +1,13 @@
-import { guestEvents } from '#guest/protocol/ports-protocol.ts';
-import { processList } from '#guest/protocol/processes-protocol.ts';
-import { type ServerInfo, serverList } from '#guest/protocol/servers-protocol.ts';
+import { guestEvents } from '#protocol/guest/ports-protocol.ts';
+import { processList } from '#protocol/guest/processes-protocol.ts';
+import { type ServerInfo, serverList } from '#protocol/guest/servers-protocol.ts';
 import { collectOutput } from './collect-output.ts';
 import type { Guest, Guests } from './guest.ts';
-import type { ServerSentEvent } from '../shared/server-sent-events.ts';
+import type { ServerSentEvent } from '#base/server-sent-events.ts';
 import type { PreviewPlane, Readiness } from '../previews/preview-plane.ts';
 import type { PreviewOptions } from '../previews/preview-limits.ts';
 import type { StartedPreview } from '../previews/start-preview.ts';
-import { anySignal } from '../shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 import { portReaches } from './sandbox-ports.ts';
 
 export interface AwaitAppDeps {

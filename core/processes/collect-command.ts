@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { ExecCommand, ExecExit, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { RunningCommand } from './execute-command.ts';
 

@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from '../shared/server-sent-events.ts';
+import type { ServerSentEvent } from '#base/server-sent-events.ts';
 
 /** Each may hold one byte. */
 const MAX_EVENTS = 20_000;

@@ -1,5 +1,5 @@
-import { PortholeError } from '../errors.ts';
-import { resolveWorkspacePath } from '../files/workspace-path.ts';
+import { PortholeError } from '#base/errors.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { exitOfEntering, runToEnd } from './collect-command.ts';
 

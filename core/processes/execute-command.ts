@@ -1,8 +1,8 @@
 import { PassThrough, pipeline, type Readable } from 'node:stream';
-import { newDetailId } from '#guest/protocol/details-protocol.ts';
-import { exitCodeOfSignal } from '#guest/protocol/signals.ts';
-import { PortholeError } from '../errors.ts';
-import { resolveWorkspacePath } from '../files/workspace-path.ts';
+import { newDetailId } from '#protocol/guest/details-protocol.ts';
+import { exitCodeOfSignal } from '#protocol/guest/signals.ts';
+import { PortholeError } from '#base/errors.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 import type { ExecCommand, ExecProcess, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { exitOfEntering } from './collect-command.ts';
 import { checkSessionId } from './exec-sessions.ts';

@@ -5,14 +5,14 @@
  */
 import { StringDecoder } from 'node:string_decoder';
 import * as z from 'zod/v4/core';
-import { MAX_JSON } from '#guest/protocol/http-protocol.ts';
-import { PortholeError } from '../errors.ts';
+import { MAX_JSON } from '#protocol/guest/http-protocol.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { GuestAnswer } from '../sandboxes/sandbox-provider.ts';
 import { turnOwnerOf } from '../sandboxes/turn-owners.ts';
-import { boundedJson, type JsonLimits, JsonScan } from '../shared/bounded-json.ts';
-import { loopTurns } from '../shared/loop-turns.ts';
-import { type ServerSentEvent, serverSentEvents } from '../shared/server-sent-events.ts';
-import { splitText } from '../shared/split-text.ts';
+import { boundedJson, type JsonLimits, JsonScan } from '#base/bounded-json.ts';
+import { loopTurns } from '#base/loop-turns.ts';
+import { type ServerSentEvent, serverSentEvents } from '#base/server-sent-events.ts';
+import { splitText } from '#base/split-text.ts';
 import { type AnswerSchema, parseInTurns, type Pause } from './parse-in-turns.ts';
 
 export type { AnswerSchema } from './parse-in-turns.ts';

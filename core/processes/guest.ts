@@ -1,5 +1,5 @@
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import type { ServerSentEvent } from '../shared/server-sent-events.ts';
+import type { ServerSentEvent } from '#base/server-sent-events.ts';
 import { type AnswerSchema, eventData, eventsAnswer, jsonAnswer } from './guest-answers.ts';
 
 /**

@@ -1,6 +1,6 @@
 import * as z from 'zod/v4/core';
 
-/** Any schema of `guest/protocol`. */
+/** Any schema of `protocol/guest`. */
 export interface AnswerSchema<T> {
   parse(value: unknown): T;
 }

@@ -1,6 +1,6 @@
-import type { ProcessInfo, StartedBy } from '#guest/protocol/processes-protocol.ts';
+import type { ProcessInfo, StartedBy } from '#protocol/guest/processes-protocol.ts';
 import type { Caller } from '../callers.ts';
-import { type ErrorCode, PortholeError } from '../errors.ts';
+import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import { Guest, type Guests } from './guest.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { findSandbox } from '../sandboxes/resume-sandbox.ts';

@@ -1,4 +1,4 @@
-import { type PortInfo, portList, portState, type PortState } from '#guest/protocol/ports-protocol.ts';
+import { type PortInfo, portList, portState, type PortState } from '#protocol/guest/ports-protocol.ts';
 import type { Caller } from '../callers.ts';
 import type { Guest } from './guest.ts';
 import { type GuestDeps, reachGuest } from './reach-guest.ts';

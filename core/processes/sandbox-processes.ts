@@ -1,8 +1,8 @@
 /** Operations that processes and declared servers of a sandbox have in common. */
 import type { Readable } from 'node:stream';
 import * as z from 'zod/mini';
-import { inputTaken, outputCut } from '#guest/protocol/answers.ts';
-import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
+import { inputTaken, outputCut } from '#protocol/guest/answers.ts';
+import type { TerminalSize } from '#protocol/guest/exec-protocol.ts';
 import {
   OUTPUT_EVENTS,
   type OutputEventName,
@@ -11,19 +11,19 @@ import {
   type ProcessInfo,
   processList,
   type ProcessRequest,
-} from '#guest/protocol/processes-protocol.ts';
+} from '#protocol/guest/processes-protocol.ts';
 import {
   serverInfo,
   type ServerInfo,
   serverList,
   type ServerRequest,
-} from '#guest/protocol/servers-protocol.ts';
+} from '#protocol/guest/servers-protocol.ts';
 import type { Caller } from '../callers.ts';
-import { type ErrorCode, PortholeError } from '../errors.ts';
+import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import { commandEnvironment } from '../network/network-secrets.ts';
 import type { GuestCall } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import type { ServerSentEvent } from '../shared/server-sent-events.ts';
+import type { ServerSentEvent } from '#base/server-sent-events.ts';
 import { type Guest, type GuestCallOptions, NOTHING } from './guest.ts';
 import { type AnswerSchema, eventData } from './guest-answers.ts';
 import {

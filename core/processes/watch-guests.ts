@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GuestEvent, GuestEventName } from '#guest/protocol/ports-protocol.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
+import type { GuestEvent, GuestEventName } from '#protocol/guest/ports-protocol.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import type { Guests } from './guest.ts';
-import type { ServerSentEvent } from '../shared/server-sent-events.ts';
-import { FollowedTasks } from '../shared/followed-tasks.ts';
-import { TokenBucket } from '../shared/token-bucket.ts';
+import type { ServerSentEvent } from '#base/server-sent-events.ts';
+import { FollowedTasks } from '#base/followed-tasks.ts';
+import { TokenBucket } from '#base/token-bucket.ts';
 import { noteTurnOwner } from '../sandboxes/turn-owners.ts';
 import { eventData } from './guest-answers.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { changesSince, guestEventsOf, type PortSeen } from '../sandboxes/sandbox-events.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
@@ -225,7 +225,7 @@ class WatchedSandbox {
 /** Undefined for an event of a later version. @throws an error for one that is not valid */
 async function validEvent(id: string, came: ServerSentEvent): Promise<GuestEvent | undefined> {
   // Loaded on demand: most functions watch no guest.
-  const { guestEvents } = await import('#guest/protocol/ports-protocol.ts');
+  const { guestEvents } = await import('#protocol/guest/ports-protocol.ts');
   if (!Object.hasOwn(guestEvents, came.event)) return undefined;
   const name = came.event as GuestEventName;
   return { name, data: await eventData<unknown>(came, id, guestEvents[name]) } as GuestEvent;

@@ -1,5 +1,5 @@
 import type { SandboxEvent, SandboxEventType } from '../sandboxes/sandbox-events.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import type { RunRecord } from './run-records.ts';
 import type { EventData, RunEventType } from './timeline.ts';
 

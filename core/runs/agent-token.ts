@@ -1,12 +1,12 @@
-import type { RunsRequest } from '#guest/protocol/runs-protocol.ts';
+import type { RunsRequest } from '#protocol/guest/runs-protocol.ts';
 import type { Tokens } from '../auth/authenticator.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { implicitRunId } from '../previews/tunnels.ts';
 import { type Channel, guestsOf, NOTHING } from '../processes/guest.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
-import { anySignal } from '../shared/concurrency.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import { anySignal } from '#base/concurrency.ts';
+import type { Records } from '../records.ts';
 import { agentAccess } from './find-run.ts';
 import { agentConnected } from './run-events.ts';
 import type { RunRecord } from './run-records.ts';

@@ -3,15 +3,15 @@ import {
   type KeptChange,
   type KeptDetail,
   type KeptOutput,
-} from '#guest/protocol/details-protocol.ts';
-import { OUTPUT_KEPT } from '#guest/protocol/http-protocol.ts';
-import { processInfo } from '#guest/protocol/processes-protocol.ts';
+} from '#protocol/guest/details-protocol.ts';
+import { OUTPUT_KEPT } from '#protocol/guest/http-protocol.ts';
+import { processInfo } from '#protocol/guest/processes-protocol.ts';
 import type { Caller } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Guest } from '../processes/guest.ts';
 import { collectOutput } from '../processes/collect-output.ts';
 import { ANSWER_WITHIN } from '../processes/guest-answers.ts';
-import { anySignal } from '../shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 import { type GuestDeps, reachGuest } from '../processes/reach-guest.ts';
 import { type ActivityEvent, findActivity } from './activity.ts';
 import type { RunRecord } from './run-records.ts';

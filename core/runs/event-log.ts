@@ -1,6 +1,6 @@
-import { later, type WakingClock } from '../shared/clock-and-ids.ts';
-import { loopTurns } from '../shared/loop-turns.ts';
-import { createWakeSignal } from '../shared/wake-signal.ts';
+import { later, type WakingClock } from '#base/clock-and-ids.ts';
+import { loopTurns } from '#base/loop-turns.ts';
+import { createWakeSignal } from '#base/wake-signal.ts';
 
 /** Keeps the last `capacity` bytes of a stream. */
 export class ReplayRing {

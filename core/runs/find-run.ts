@@ -1,7 +1,7 @@
 import { type Caller, mayUseRun } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { ChannelAddress } from '../processes/guest.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import type { RunRecord } from './run-records.ts';
 
 /** What the `porthole` command reads: where to call, and as whom. Lines of `name=value`. */

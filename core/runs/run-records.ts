@@ -1,5 +1,5 @@
-import type { Owner } from '../shared/clock-and-ids.ts';
-import type { ListFilter, Page, PageRequest } from '../shared/reads.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { ListFilter, Page, PageRequest } from '#base/reads.ts';
 import type { NewEvent } from './timeline.ts';
 
 /**

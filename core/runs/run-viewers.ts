@@ -1,6 +1,6 @@
 import type { Person } from '../callers.ts';
-import { type Clock, later } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import { type Clock, later } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import type { RunRecord } from './run-records.ts';
 
 /** Who has a run open: people of its owner's organisation, by name. */

@@ -3,7 +3,7 @@ import { implicitRunId } from '../previews/tunnels.ts';
 import { createSandbox } from '../sandboxes/create-sandbox.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { readySandbox, type UseSandboxDeps } from '../sandboxes/use-sandbox.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import { createRun, type CreateRunDeps } from './create-run.ts';
 import type { RunRecord } from './run-records.ts';
 

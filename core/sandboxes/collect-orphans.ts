@@ -1,7 +1,7 @@
 import { NO_NETWORK } from '../network/network-policy.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import { ORPHAN_OWNER } from './sandbox-owner.ts';
-import { everyItem } from '../shared/reads.ts';
+import { everyItem } from '#base/reads.ts';
 import { destroySandbox } from './end-sandbox.ts';
 import type { MakeSandboxDeps } from './create-sandbox.ts';
 import { stopSandbox } from './resume-sandbox.ts';

@@ -1,6 +1,6 @@
-import { PortholeError } from '../errors.ts';
-import type { Clock, Ids, Owner } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Clock, Ids, Owner } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import type { QuotaLimits, Reservation, SandboxOptions } from './sandbox-capacity.ts';
 import type { NewSandboxRecord, SandboxRecord } from './sandbox-records.ts';
 import type { Sandboxes, SandboxSize, SandboxSpec } from './sandbox-provider.ts';

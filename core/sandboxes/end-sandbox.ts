@@ -1,10 +1,10 @@
 import { listPreviews, revokePreview, type RevokePreviewDeps } from '../previews/live-previews.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import { runCompleted } from '../runs/run-events.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
-import { asEssential } from '../shared/essential-work.ts';
-import { oneAtATime } from '../shared/concurrency.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import { asEssential } from '#base/essential-work.ts';
+import { oneAtATime } from '#base/concurrency.ts';
+import type { Records } from '../records.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
 import type { SandboxKey } from './sandbox-records.ts';
 

@@ -5,8 +5,8 @@ import { isOfPool } from './sandbox-owner.ts';
 import { emptyAnswer } from '../processes/guest-answers.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { stopUnlessUsed } from './resume-sandbox.ts';
-import { asEssential } from '../shared/essential-work.ts';
-import { everyItem } from '../shared/reads.ts';
+import { asEssential } from '#base/essential-work.ts';
+import { everyItem } from '#base/reads.ts';
 
 export interface LifecycleDeps extends EndSandboxDeps {
   readonly place: string;

@@ -1,6 +1,6 @@
 import type { PreviewPlane } from '../previews/preview-plane.ts';
-import type { Clock, Owner } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock, Owner } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import { stopUnlessUsed } from './resume-sandbox.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
 import type { SandboxRecord } from './sandbox-records.ts';

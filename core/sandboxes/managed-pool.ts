@@ -1,4 +1,4 @@
-import type { Owner } from '../shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { SandboxOptions } from './sandbox-capacity.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 import {

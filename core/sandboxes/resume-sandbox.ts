@@ -1,9 +1,9 @@
 import { type Caller, mayReachSandbox } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
-import { asEssential } from '../shared/essential-work.ts';
-import { singleFlight } from '../shared/concurrency.ts';
-import type { Records } from '../shared/records.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import { asEssential } from '#base/essential-work.ts';
+import { singleFlight } from '#base/concurrency.ts';
+import type { Records } from '../records.ts';
 import { quotaLimitsOf } from './create-sandbox.ts';
 import { checkSandboxId } from './sandbox-owner.ts';
 import type { Sandboxes } from './sandbox-provider.ts';

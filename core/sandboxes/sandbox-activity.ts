@@ -1,5 +1,5 @@
-import type { Clock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 
 /** Records that sandboxes are in use: once per `touch`, and periodically after a `begin`. */

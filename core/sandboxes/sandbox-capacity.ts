@@ -1,4 +1,4 @@
-import type { Owner } from '../shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { Quota, Usage } from './sandbox-quotas.ts';
 import type { NewSandboxRecord, SandboxKey, SandboxRecord } from './sandbox-records.ts';

@@ -1,7 +1,7 @@
 import { type Caller, performerOf } from '../callers.ts';
 import type { RunningCommand } from '../processes/execute-command.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import type { NewSandboxEvent, SandboxEventType } from './sandbox-events.ts';
 import type { EventData } from '../runs/timeline.ts';
 

@@ -1,4 +1,4 @@
-import type { GuestEvent } from '#guest/protocol/ports-protocol.ts';
+import type { GuestEvent } from '#protocol/guest/ports-protocol.ts';
 import type { EventData, NewEvent } from '../runs/timeline.ts';
 
 /** Types of events that followers of a sandbox receive. */

@@ -1,7 +1,7 @@
 import { EDITOR_OWNER } from '../editor/editor-limits.ts';
-import { PortholeError } from '../errors.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
-import { sameOwner } from '../shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import { sameOwner } from '#base/clock-and-ids.ts';
 
 /** Longest return path in characters: it is stored in a cookie. */
 export const MAX_LOCAL_PATH = 1_000;

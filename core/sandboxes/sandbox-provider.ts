@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable, Writable } from 'node:stream';
-import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
+import type { TerminalSize } from '#protocol/guest/exec-protocol.ts';
 
 /** The size of a sandbox. */
 export interface SandboxSize {
@@ -91,7 +91,7 @@ export interface ExecProcess {
   resize(cols: number, rows: number): void;
 }
 
-/** A request to the guest of a sandbox (`guest/protocol`). */
+/** A request to the guest of a sandbox (`protocol/guest`). */
 export interface GuestCall {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
   readonly path: string;

@@ -1,5 +1,5 @@
-import { PortholeError } from '../errors.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 

@@ -1,7 +1,7 @@
 import type { NetworkPolicy } from '../network/network-policy.ts';
 import type { SandboxSecrets } from '../network/network-secrets.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
-import type { ListFilter, Page, PageRequest } from '../shared/reads.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { ListFilter, Page, PageRequest } from '#base/reads.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { SandboxSkill } from '../skills/skill-store.ts';
 

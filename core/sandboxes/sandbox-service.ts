@@ -1,10 +1,10 @@
 import { type Duplex, finished } from 'node:stream';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { type CatalogueDeps, findImage } from '../images/image-catalogue.ts';
 import type { ProvisionAccess } from '../runs/agent-token.ts';
 import { type SandboxChange, sandboxChanged } from '../runs/run-events.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import type { SandboxActivity } from './sandbox-activity.ts';
 import type { SandboxEventPublisher } from './sandbox-event-publisher.ts';
 import type {

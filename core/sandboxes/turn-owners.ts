@@ -1,4 +1,4 @@
-import type { Owner } from '../shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 
 /** More than run on one host at a time. */
 const MAX_KEPT = 10_000;

@@ -1,5 +1,5 @@
 import { type Caller, mayReachSandbox, mayUseSandbox, ownerOf } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 import { checkSandboxId } from './sandbox-owner.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from './create-sandbox.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { sandboxNotFound, resumeSandbox } from './resume-sandbox.ts';
-import { singleFlight } from '../shared/concurrency.ts';
+import { singleFlight } from '#base/concurrency.ts';
 import { noteTurnOwner } from './turn-owners.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps &

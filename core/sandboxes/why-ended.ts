@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
 import { hasLapsed } from './sandbox-lifecycle.ts';

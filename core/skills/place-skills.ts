@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
-import { placedSkills } from '#guest/protocol/files-protocol.ts';
+import { placedSkills } from '#protocol/guest/files-protocol.ts';
 import { Guest } from '../processes/guest.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import { skillsArchive } from './put-skill.ts';
 import { requireSkills } from './require-skills.ts';
 import type { SandboxSkill } from './skill-store.ts';

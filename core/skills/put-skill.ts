@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { PortholeError } from '../errors.ts';
-import type { Clock, Owner } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
-import { ArchiveError, shown } from '../tar/tar-header.ts';
-import { TarValidator } from '../tar/validate-tar.ts';
-import { END_OF_ARCHIVE, fitsTar, tarEntry, type TarFile } from '../tar/write-tar.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Clock, Owner } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
+import { ArchiveError, shown } from '#base/tar/tar-header.ts';
+import { TarValidator } from '#base/tar/validate-tar.ts';
+import { END_OF_ARCHIVE, fitsTar, tarEntry, type TarFile } from '#base/tar/write-tar.ts';
 import { type PackedSkill, readFrontMatter, skillError, type SkillRecord } from './skill-store.ts';
 
 /** Most bytes of a skill as sent. */

@@ -1,6 +1,6 @@
-import { PortholeError } from '../errors.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
-import type { Records } from '../shared/records.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
 import type { SkillSummary } from './skill-store.ts';
 
 /** Most bytes of all skills of a sandbox: held in memory while they are placed. */

@@ -1,6 +1,6 @@
-import { PortholeError } from '../errors.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
-import type { Page } from '../shared/reads.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { Page } from '#base/reads.ts';
 
 /** A file of a skill. */
 export interface SkillFile {

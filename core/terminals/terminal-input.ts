@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { MessageSocket } from './message-socket.ts';
-import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
+import type { TerminalSize } from '#protocol/guest/exec-protocol.ts';
 
 /** Most bytes of input that may wait for the program before viewers are paused. */
 const MAX_WAITING_BYTES = 1024 * 1024;

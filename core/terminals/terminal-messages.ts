@@ -1,6 +1,6 @@
-import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
-import { PortholeError } from '../errors.ts';
-import { jsonOrUndefined } from '../shared/reads.ts';
+import type { TerminalSize } from '#protocol/guest/exec-protocol.ts';
+import { PortholeError } from '#base/errors.ts';
+import { jsonOrUndefined } from '#base/reads.ts';
 
 /**
  * Far above any screen. Full-screen programs allocate some bytes for each cell, and the kernel

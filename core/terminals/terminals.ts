@@ -1,10 +1,10 @@
 import { commandEnvironment } from '../network/network-secrets.ts';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { ExecCommand, Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import type { Records } from '../shared/records.ts';
+import type { Records } from '../records.ts';
 import type { SandboxKey, SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { ReplayRing } from '../runs/event-log.ts';
-import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
+import type { TerminalSize } from '#protocol/guest/exec-protocol.ts';
 import { whyEnded } from '../sandboxes/why-ended.ts';
 import { type CloseReason, Terminal, TERMINAL_LIMITS, type TerminalLimits } from './shared-terminal.ts';
 

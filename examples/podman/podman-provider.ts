@@ -36,8 +36,8 @@ import type {
   SandboxProvider,
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
-import { oneAtATime } from '#core/shared/concurrency.ts';
-import { GUEST_COMMAND, GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
+import { oneAtATime } from '#base/concurrency.ts';
+import { GUEST_COMMAND, GUEST_FOLDER } from '#protocol/guest/guest-pod.ts';
 import { Podman } from './podman.ts';
 
 export interface PodmanProviderOptions {

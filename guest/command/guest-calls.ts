@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { type ServerSentEvent, serverSentEvents } from '../../core/shared/server-sent-events.ts';
+import { type ServerSentEvent, serverSentEvents } from '../../base/server-sent-events.ts';
 import { SOCKET_VARIABLE } from '../inside-socket.ts';
-import { connectToPath } from '../protocol/socket-path.ts';
+import { connectToPath } from '../../base/socket-path.ts';
 
 export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, undecided: 4, unreachable: 5 } as const;
 

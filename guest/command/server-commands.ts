@@ -1,11 +1,11 @@
 /** The commands of `porthole` about servers and processes. */
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
-import type { ServerSentEvent } from '../../core/shared/server-sent-events.ts';
+import type { ServerSentEvent } from '../../base/server-sent-events.ts';
 import { SOCKET_VARIABLE } from '../inside-socket.ts';
-import type { GuestEvent, PortInfo } from '../protocol/ports-protocol.ts';
-import type { ProcessExit, ProcessInfo } from '../protocol/processes-protocol.ts';
-import { RESTARTS, type ServerInfo, serverName } from '../protocol/servers-protocol.ts';
+import type { GuestEvent, PortInfo } from '../../protocol/guest/ports-protocol.ts';
+import type { ProcessExit, ProcessInfo } from '../../protocol/guest/processes-protocol.ts';
+import { RESTARTS, type ServerInfo, serverName } from '../../protocol/guest/servers-protocol.ts';
 import { CommandError, EXIT, type GuestCalls, Refusal } from './guest-calls.ts';
 
 interface ServeRequest {

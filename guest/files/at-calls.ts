@@ -3,7 +3,7 @@
  * of those by a /proc path. Where one fails, Node's call by path says why.
  */
 import fs from 'node:fs';
-import { ofLibrary } from '../protocol/foreign-calls.ts';
+import { ofLibrary } from '../../base/foreign-calls.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants;
 

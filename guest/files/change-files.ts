@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs';
-import { PortholeError } from '../../core/errors.ts';
-import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import { PortholeError } from '../../base/errors.ts';
+import { resolveWorkspacePath } from '../../base/workspace-path.ts';
 import { at } from './at-calls.ts';
 import { type Calls, Descent, entriesIn, errno, FOLDER, Slices, ignoring } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';

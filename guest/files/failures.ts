@@ -1,5 +1,5 @@
-import { type ErrorCode, PortholeError } from '../../core/errors.ts';
-import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import { type ErrorCode, PortholeError } from '../../base/errors.ts';
+import { resolveWorkspacePath } from '../../base/workspace-path.ts';
 import { errno } from './descriptors.ts';
 import { WalkError } from './workspace.ts';
 

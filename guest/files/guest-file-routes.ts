@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod/mini';
-import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import { unlessAborted } from '../../core/shared/concurrency.ts';
+import { belowWorkspace, resolveWorkspacePath } from '../../base/workspace-path.ts';
+import { unlessAborted } from '../../base/concurrency.ts';
 import {
   mkdirRequest,
   MAX_CHANGED,
@@ -12,10 +12,10 @@ import {
   PATHS_HEADER,
   searchQuery,
   UNREADABLE_TRAILER,
-} from '../protocol/files-protocol.ts';
+} from '../../protocol/guest/files-protocol.ts';
 import { EventStream } from '../guest-event-stream.ts';
 import type { KeptDetails } from '../kept-details.ts';
-import { detailId } from '../protocol/details-protocol.ts';
+import { detailId } from '../../protocol/guest/details-protocol.ts';
 import { parse, readJson } from '../read-json.ts';
 import { bodyOf, GuestError, type Handler, type RequestContext, type Routes, sendJson } from '../router.ts';
 import { deleteFile, makeFolder, moveFile } from './change-files.ts';

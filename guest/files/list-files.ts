@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
-import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import type { FileStat } from '../protocol/files-protocol.ts';
+import { resolveWorkspacePath } from '../../base/workspace-path.ts';
+import type { FileStat } from '../../protocol/guest/files-protocol.ts';
 import { at } from './at-calls.ts';
 import { type Calls, Descent, entriesIn, errno, FOLDER, pooled, Slices, ignoring } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';

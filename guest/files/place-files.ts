@@ -1,6 +1,6 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
-import { PortholeError } from '../../core/errors.ts';
+import { PortholeError } from '../../base/errors.ts';
 import { at, CREATE, moveFile } from './at-calls.ts';
 import {
   bytesOf,

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { promisify } from 'node:util';
-import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import { resolveWorkspacePath } from '../../base/workspace-path.ts';
 import { at } from './at-calls.ts';
 import { direct, errno, READ } from './descriptors.ts';
 import { failure, invalid, isFolder, notFound } from './failures.ts';

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readPlain } from '../plain-file.ts';
-import type { KeptDetail } from '../protocol/details-protocol.ts';
-import { MAX_CHANGED_FILE_BYTES } from '../protocol/details-protocol.ts';
+import type { KeptDetail } from '../../protocol/guest/details-protocol.ts';
+import { MAX_CHANGED_FILE_BYTES } from '../../protocol/guest/details-protocol.ts';
 import { at } from './at-calls.ts';
 import { direct } from './descriptors.ts';
 import type { Place } from './workspace.ts';

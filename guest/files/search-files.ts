@@ -1,9 +1,9 @@
 import { matchesGlob } from 'node:path';
 import { type Context, createContext, Script } from 'node:vm';
-import { PortholeError } from '../../core/errors.ts';
-import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import type { FileStat, SearchQuery, TextMatch } from '../protocol/files-protocol.ts';
-import { MAX_MATCH_TEXT_CHARS } from '../protocol/files-protocol.ts';
+import { PortholeError } from '../../base/errors.ts';
+import { resolveWorkspacePath } from '../../base/workspace-path.ts';
+import type { FileStat, SearchQuery, TextMatch } from '../../protocol/guest/files-protocol.ts';
+import { MAX_MATCH_TEXT_CHARS } from '../../protocol/guest/files-protocol.ts';
 import { Slices } from './descriptors.ts';
 import { listFiles } from './list-files.ts';
 import { openFile, readPieces } from './read-file.ts';

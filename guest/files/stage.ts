@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { PortholeError } from '../../core/errors.ts';
+import { PortholeError } from '../../base/errors.ts';
 import { at, createFile, makeFifo } from './at-calls.ts';
 import { emptyFolder } from './change-files.ts';
 import { bytesOf, direct, errno, FOLDER, quietly, Slices, writeNow } from './descriptors.ts';

@@ -1,7 +1,7 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
-import { PortholeError } from '../../core/errors.ts';
-import { putHeader, BLOCK } from '../../core/tar/tar-header.ts';
+import { PortholeError } from '../../base/errors.ts';
+import { putHeader, BLOCK } from '../../base/tar/tar-header.ts';
 import { at } from './at-calls.ts';
 import { type Calls, type Descent, direct, errno, type OpenFolder, READ, Slices } from './descriptors.ts';
 import { invalid, reasonOf } from './failures.ts';

@@ -1,11 +1,16 @@
 import { closeSync } from 'node:fs';
 import { posix } from 'node:path';
-import type { PortholeError } from '../../core/errors.ts';
-import { freeBuffer } from '../../core/shared/free-buffer.ts';
-import type { Remembered } from '../../core/tar/archive-tree.ts';
-import type { TarHeader } from '../../core/tar/tar-header.ts';
-import { TarValidator } from '../../core/tar/validate-tar.ts';
-import { MAX_UPLOAD_FRAME, MAX_UPLOAD_PATH, UPLOAD, type Unpacked } from '../protocol/files-protocol.ts';
+import type { PortholeError } from '../../base/errors.ts';
+import { freeBuffer } from '../../base/free-buffer.ts';
+import type { Remembered } from '../../base/tar/archive-tree.ts';
+import type { TarHeader } from '../../base/tar/tar-header.ts';
+import { TarValidator } from '../../base/tar/validate-tar.ts';
+import {
+  MAX_UPLOAD_FRAME,
+  MAX_UPLOAD_PATH,
+  UPLOAD,
+  type Unpacked,
+} from '../../protocol/guest/files-protocol.ts';
 import { errno, Slices } from './descriptors.ts';
 import { failure, invalid, systemFailure } from './failures.ts';
 import { placeFiles, replacesFolder } from './place-files.ts';

@@ -1,8 +1,8 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import { unlessAborted } from '../../core/shared/concurrency.ts';
-import type { WatchEvent } from '../protocol/files-protocol.ts';
+import { resolveWorkspacePath } from '../../base/workspace-path.ts';
+import { unlessAborted } from '../../base/concurrency.ts';
+import type { WatchEvent } from '../../protocol/guest/files-protocol.ts';
 import { at } from './at-calls.ts';
 import { entriesIn, errno, Slices } from './descriptors.ts';
 import { openFolder, pathBelow, statOf } from './list-files.ts';

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
-import { PortholeError } from '../../core/errors.ts';
-import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import { PortholeError } from '../../base/errors.ts';
+import { belowWorkspace, resolveWorkspacePath } from '../../base/workspace-path.ts';
 import { at } from './at-calls.ts';
 import { type Calls, direct, errno, FOLDER, pooled, ignoring } from './descriptors.ts';
 

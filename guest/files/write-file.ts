@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
-import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import { freeBuffer } from '../../core/shared/free-buffer.ts';
+import { resolveWorkspacePath } from '../../base/workspace-path.ts';
+import { freeBuffer } from '../../base/free-buffer.ts';
 import { at, CREATE } from './at-calls.ts';
 import { errno, quietly } from './descriptors.ts';
 import { failure, isFolder } from './failures.ts';

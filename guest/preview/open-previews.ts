@@ -6,7 +6,7 @@ import {
   type OpenPreviewRequest,
   openPreviewRequest,
   type OpenPreviewsAnswer,
-} from '../protocol/previews-protocol.ts';
+} from '../../protocol/guest/previews-protocol.ts';
 
 export interface OpenPreview {
   readonly port: number;

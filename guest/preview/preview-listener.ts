@@ -6,7 +6,7 @@ import { createPreviewProxy } from '../../proxy/preview-proxy.ts';
 import { clientAddress } from '../../proxy/preview-proxy-deps.ts';
 import type { PreviewLookup } from '../../proxy/preview-target.ts';
 import type { PreviewStatus } from '../../proxy/status-page.ts';
-import { PREVIEW_PORT_HEADER } from '../protocol/previews-protocol.ts';
+import { PREVIEW_PORT_HEADER } from '../../protocol/guest/previews-protocol.ts';
 import { hostnameOf, type OpenPreview, type OpenPreviews } from './open-previews.ts';
 
 /** Handlers behind the strict front. */

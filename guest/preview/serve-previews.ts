@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { createStrictServer, strictServerOptions } from '../../proxy/front/strict-server.ts';
 import { connectLoopback, readPort } from '../dial.ts';
-import { openPreviewRequest } from '../protocol/previews-protocol.ts';
+import { openPreviewRequest } from '../../protocol/guest/previews-protocol.ts';
 import { parse, readJson } from '../read-json.ts';
 import { GuestError, type Handler, type Routes, sendJson } from '../router.ts';
 import { OpenPreviews } from './open-previews.ts';

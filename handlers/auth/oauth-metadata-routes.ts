@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 import { ownUrls } from './validation-route.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { isLocalPath, MAX_LOCAL_PATH } from '#core/sandboxes/sandbox-owner.ts';
 import { defineRoute, json } from '../route.ts';
 import { cookieOf, sessionCookie, setCookie, signInCookie } from './session-cookie.ts';

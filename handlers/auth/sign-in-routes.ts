@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { checkGuesses } from '../http/authenticate.ts';
 import { defineRoute, json } from '../route.ts';
 import { cookieOf, sessionCookie, setCookie } from './session-cookie.ts';

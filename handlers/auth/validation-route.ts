@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Caller, mayUseSandbox } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { type Grant, WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
 import { defineRoute, json } from '../route.ts';

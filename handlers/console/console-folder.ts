@@ -9,7 +9,7 @@ export const CONSOLE_FOLDER = join(import.meta.dirname, '../../dist/console');
 export const CONSOLE_SOURCES = [
   'console',
   // What the console uses of other folders: the stage of the image copies it, too.
-  'core/shared/plain-text.ts',
+  'base/plain-text.ts',
   'client/streams/byte-streams.ts',
   'client/streams/sse-parser.ts',
   'package-lock.json',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
 import { prefers } from '../http/response-headers.ts';
 import { ID_PATTERN, defineRoute, type Route } from '../route.ts';

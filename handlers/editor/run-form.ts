@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { InputFile } from '#core/editor/perform-run.ts';
 import type { RunRequest } from '#core/editor/tool-run-sandbox.ts';
 import { measureSnapshot, snapshotTooLarge } from '#core/editor/tool-snapshots.ts';

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
-import { validatedTar } from '#core/tar/validate-tar.ts';
+import { validatedTar } from '#base/tar/validate-tar.ts';
 import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { attachment } from '../http/response-headers.ts';

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { performerOf } from '#core/callers.ts';
 import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
-import type { ErrorCode } from '#core/errors.ts';
+import type { ErrorCode } from '#base/errors.ts';
 import { makeWorkspaceFolder, searchWorkspace, watchWorkspace } from '#core/files/guest-files.ts';
 import { readListing } from '#core/files/list-workspace-files.ts';
-import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 import { turnOwnerOf } from '#core/sandboxes/turn-owners.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
-import type { WatchEvent } from '#guest/protocol/files-protocol.ts';
+import { anySignal } from '#base/concurrency.ts';
+import type { WatchEvent } from '#protocol/guest/files-protocol.ts';
 import {
   eventStream,
   FIRST_FRAME,

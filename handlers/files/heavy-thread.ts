@@ -6,7 +6,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { constants, getPriority, setPriority } from 'node:os';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Listing } from '#core/files/list-workspace-files.ts';
 
 export const HEAVY_THREAD = new URL(import.meta.url);

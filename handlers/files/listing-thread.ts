@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { PortholeError } from '#core/errors.ts';
-import { FairQueue } from '#core/shared/concurrency.ts';
+import { PortholeError } from '#base/errors.ts';
+import { FairQueue } from '#base/concurrency.ts';
 import { filesOfListing, type Listing } from '#core/files/list-workspace-files.ts';
 import type { Job, ListingAsk, ListingSays } from './heavy-thread.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { performerOf } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { type UploadedFile, uploadFiles } from '#core/files/upload-files.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { type MultipartPart, multipartParts } from '../http/multipart.ts';

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { performerOf } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { hydrateWorkspace } from '#core/files/guest-files.ts';
 import { persistWorkspace } from '#core/files/persist-workspace.ts';
-import { ownPieces } from '#core/shared/free-buffer.ts';
+import { ownPieces } from '#base/free-buffer.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
-import { checkedTar } from '#core/tar/validate-tar.ts';
+import { checkedTar } from '#base/tar/validate-tar.ts';
 import { withUpload } from '../http/limited-stream.ts';
 import { defineRoute, json } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';

@@ -3,10 +3,10 @@ import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
-import { PortholeError } from '#core/errors.ts';
-import type { TarHeader } from '#core/tar/tar-header.ts';
-import { type ZipEntry, ZipWriter } from '#core/tar/zip-writer.ts';
-import { validatedEntries } from '#core/tar/validate-tar.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { TarHeader } from '#base/tar/tar-header.ts';
+import { type ZipEntry, ZipWriter } from '#base/tar/zip-writer.ts';
+import { validatedEntries } from '#base/tar/validate-tar.ts';
 import type { Job, ZipAnswer, ZipSays } from './heavy-thread.ts';
 
 /** Entry type in the upper bits of the mode, as in Unix and zip. */

@@ -1,9 +1,9 @@
 import type middy from '@middy/core';
 import { Readable } from 'node:stream';
 import { type Caller, SERVICE } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
-import type { WakingClock } from '#core/shared/clock-and-ids.ts';
-import { type FairLimits, FairQueue, TokenBuckets, type Place } from '#core/shared/concurrency.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { WakingClock } from '#base/clock-and-ids.ts';
+import { type FairLimits, FairQueue, TokenBuckets, type Place } from '#base/concurrency.ts';
 import type { Route, RouteClass } from '../route.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 

@@ -7,7 +7,7 @@ import {
   type SharedAccess,
   superiorOf,
 } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Authenticator } from '#core/auth/authenticator.ts';
 import type { Sessions } from '#core/auth/sign-in.ts';
 import { limitInTheWay } from '#core/delegations/delegation-store.ts';

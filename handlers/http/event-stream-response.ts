@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { EventStreamOptions } from '#core/runs/event-log.ts';
-import { later } from '#core/shared/clock-and-ids.ts';
+import { later } from '#base/clock-and-ids.ts';
 import type { Services } from '../services.ts';
 import { admittedOwner } from './admit.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';

@@ -11,7 +11,7 @@ import {
   watchSharing,
   type WatchedCredential,
 } from '#core/auth/watch-credentials.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 import type { HttpResponse } from './http-event.ts';
 
 /** RFC 6455: the endpoint closes because a received message violates its policy. */

@@ -1,4 +1,4 @@
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { checkSandboxId } from '#core/sandboxes/sandbox-owner.ts';
 import type { Step } from './admit.ts';
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { PortholeError } from '#core/errors.ts';
-import { ownPieces } from '#core/shared/free-buffer.ts';
+import { PortholeError } from '#base/errors.ts';
+import { ownPieces } from '#base/free-buffer.ts';
 import type { RouteRequest } from '../route.ts';
 
 /** A request with a body that is not read yet. */

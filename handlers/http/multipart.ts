@@ -3,7 +3,7 @@ import { on } from 'node:events';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Dicer } from '@fastify/busboy';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { limitedStream, type UnreadBody } from './limited-stream.ts';
 import { checkNotCompressed, unsupportedType } from './read-input.ts';
 

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
-import { loopTurns } from '#core/shared/loop-turns.ts';
-import { type ListFilter, MAX_TOTAL } from '#core/shared/reads.ts';
+import { loopTurns } from '#base/loop-turns.ts';
+import { type ListFilter, MAX_TOTAL } from '#base/reads.ts';
 import type { Route } from '../route.ts';
 import { admittedOwner, type ChainEvent, type Step } from './admit.ts';
 import { describeProblems, describeUnknown, fieldsOf } from './describe-problems.ts';

@@ -1,4 +1,4 @@
-import { type ErrorCode, PortholeError } from '#core/errors.ts';
+import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 import { json } from '../route.ts';

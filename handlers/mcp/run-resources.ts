@@ -8,9 +8,9 @@ import {
   type ResourceTemplateType,
 } from '@modelcontextprotocol/server';
 import { readOutput } from '#core/runs/event-details.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { readWorkspaceFile } from '#core/files/workspace-files.ts';
-import { readAtMost } from '#core/shared/reads.ts';
+import { readAtMost } from '#base/reads.ts';
 import type { ToolContext } from './mcp-tool.ts';
 import { runOf, sandboxOf } from './tools/run-sandbox-tool.ts';
 

@@ -17,7 +17,7 @@ import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import { recordAgentConnected } from '#core/runs/agent-token.ts';
 import { findRun } from '#core/runs/find-run.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 import { describeProblems } from '../http/describe-problems.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 import { type ErrorBody, errorResponse } from '../http/render-errors.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
+import { ERROR_CATALOGUE, type ErrorCode } from '#base/errors.ts';
 import { ALIAS, type FormBody, type ResponseDoc, type Route, VERSION } from '../route.ts';
 
 type Json = { [key: string]: unknown };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { apiViewer, type ConsoleFile, encoded } from '../console/console-files.ts';
 import { API_VIEWER } from '../console/console-folder.ts';
 import { defineRoute } from '../route.ts';

@@ -3,7 +3,7 @@ import { actorOn } from '#core/callers.ts';
 import { diagnoseSandbox, type Diagnosis } from '#core/diagnosis/diagnose-sandbox.ts';
 import type { Listener } from '#core/diagnosis/listeners.ts';
 import { type CheckedPort, diagnosePages } from '#core/pages/check-preview.ts';
-import { plainText } from '#core/shared/plain-text.ts';
+import { plainText } from '#base/plain-text.ts';
 import { portText, queryFlag } from '../http/read-input.ts';
 import { json } from '../route.ts';
 import { defineRunRoute } from '../runs/run-routes.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { keptSince } from '#core/pages/look-at-page.ts';
 import { ID_PATTERN, json } from '../route.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { actorOn } from '#core/callers.ts';
-import type { ErrorCode } from '#core/errors.ts';
+import type { ErrorCode } from '#base/errors.ts';
 import { DESKTOP } from '#core/pages/check-preview.ts';
 import { isSame, type LinesDifference, type LookDifference } from '#core/pages/compare-looks.ts';
 import type { PageResult } from '#core/pages/page-cause.ts';
@@ -18,7 +18,7 @@ import {
 } from '#core/pages/page-browser.ts';
 import { type PageReport, pageReport, summaryOf } from '#core/pages/page-report.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 import { portText } from '../http/read-input.ts';
 import { json } from '../route.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { mayUseSandbox } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PortRange } from '#core/previews/preview-limits.ts';
 import { closeTunnel, openTunnel } from '#core/previews/tunnels.ts';
 import { sandboxNotFound } from '#core/sandboxes/resume-sandbox.ts';

@@ -5,7 +5,7 @@ import {
   type OutputRange,
   type StartedRef,
 } from '#core/processes/sandbox-processes.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 import {
   errorFrame,
   eventStream,

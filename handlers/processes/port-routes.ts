@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listPorts, waitForPort } from '#core/processes/sandbox-ports.ts';
-import { WAIT_MS } from '#guest/protocol/processes-protocol.ts';
+import { WAIT_MS } from '#protocol/guest/processes-protocol.ts';
 import { portText } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';

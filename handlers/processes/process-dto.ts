@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
-import { portInfo, portState } from '#guest/protocol/ports-protocol.ts';
-import { processId, processInfo, processList } from '#guest/protocol/processes-protocol.ts';
-import { serverInfo, serverList, serverName } from '#guest/protocol/servers-protocol.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
+import { portInfo, portState } from '#protocol/guest/ports-protocol.ts';
+import { processId, processInfo, processList } from '#protocol/guest/processes-protocol.ts';
+import { serverInfo, serverList, serverName } from '#protocol/guest/servers-protocol.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 /** The guest's schema as a response schema: the document always matches the validation. */

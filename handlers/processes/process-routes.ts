@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { checkCommand } from '#core/delegations/delegation-store.ts';
 import {
   getStarted,
@@ -13,8 +13,8 @@ import {
   startProcess,
   waitForProcess,
 } from '#core/processes/sandbox-processes.ts';
-import { SIGNALS } from '#guest/protocol/exec-protocol.ts';
-import { OUTPUT_BYTES, processName, WAIT_MS } from '#guest/protocol/processes-protocol.ts';
+import { SIGNALS } from '#protocol/guest/exec-protocol.ts';
+import { OUTPUT_BYTES, processName, WAIT_MS } from '#protocol/guest/processes-protocol.ts';
 import { limitedStream } from '../http/limited-stream.ts';
 import { queryFlag } from '../http/read-input.ts';
 import { defineRoute, json, type Route } from '../route.ts';

@@ -8,7 +8,7 @@ import {
   removeStarted,
   type StartedRef,
 } from '#core/processes/sandbox-processes.ts';
-import { RESTARTS } from '#guest/protocol/servers-protocol.ts';
+import { RESTARTS } from '#protocol/guest/servers-protocol.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { cursorOf, OUTPUT_DESCRIPTION, outputQuery, outputResponse } from './output-stream.ts';

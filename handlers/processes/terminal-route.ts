@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { checkSessionId } from '#core/processes/exec-sessions.ts';
 import { MAX_COLUMNS, readShell, readSize } from '#core/terminals/terminal-messages.ts';
 import { type MessageSocket, withListeners } from '#core/terminals/message-socket.ts';

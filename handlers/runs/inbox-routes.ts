@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import {
   findMessage,

@@ -11,7 +11,7 @@ import { type EventLog, streamEvents } from '#core/runs/event-log.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import { RUN_EVENT_TYPES, type RunEvent } from '#core/runs/timeline.ts';
 import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import {
   eventStream,
   EventId,

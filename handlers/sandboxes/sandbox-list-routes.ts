@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { listedOwner, ownerOf } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
 import { SANDBOX_SORTS, type SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import { everyItem } from '#core/shared/reads.ts';
+import { everyItem } from '#base/reads.ts';
 import {
   filterQuery,
   listFilterOf,

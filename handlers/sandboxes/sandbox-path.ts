@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ErrorCode } from '#core/errors.ts';
+import type { ErrorCode } from '#base/errors.ts';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
 
 /**

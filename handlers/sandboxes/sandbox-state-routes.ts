@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { mayUseSandbox, ownsSandbox } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
 import { findSandbox, sandboxNotFound, stopSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { expiryOf } from '#core/sandboxes/sandbox-lifecycle.ts';

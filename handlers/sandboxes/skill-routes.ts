@@ -1,8 +1,8 @@
 import { buffer } from 'node:stream/consumers';
 import { z } from 'zod';
 import { ownerOf, type Person } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import { MAX_PACKED_BYTES, putSkill } from '#core/skills/put-skill.ts';
 import { skillNotFound } from '#core/skills/require-skills.ts';
 import type { SkillRecord, SkillSummary } from '#core/skills/skill-store.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Person } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { defineRoute, json } from '../route.ts';
 import { OkResponse } from './sandbox-path.ts';
 

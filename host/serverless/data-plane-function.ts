@@ -1,4 +1,4 @@
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { HttpEvent } from '#handlers/http/http-event.ts';
 import type { Route } from '#handlers/route.ts';

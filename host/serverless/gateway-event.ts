@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Route } from '#handlers/route.ts';

@@ -1,4 +1,4 @@
-import { onceOpen } from '#core/shared/concurrency.ts';
+import { onceOpen } from '#base/concurrency.ts';
 import type { PortholeFunction } from '#handlers/make-function.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';

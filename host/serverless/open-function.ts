@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
-import { onceOpen } from '#core/shared/concurrency.ts';
+import { onceOpen } from '#base/concurrency.ts';
 import { type FunctionOptions, makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';

@@ -1,6 +1,6 @@
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { onceOpen } from '#core/shared/concurrency.ts';
+import { onceOpen } from '#base/concurrency.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import { type Answer, createRouter, type LazyRoute, type Router } from '../router.ts';

@@ -1,4 +1,4 @@
-import { onceOpen } from '#core/shared/concurrency.ts';
+import { onceOpen } from '#base/concurrency.ts';
 import type { Services } from '#handlers/services.ts';
 import { lineLogger } from './line-logger.ts';
 import type { OpenFunction } from './open-function.ts';

@@ -24,6 +24,8 @@ const SOURCES = [
   'package.json',
   'package-lock.json',
   'tsconfig.json',
+  'base',
+  'protocol',
   'core',
   'adapters',
   'agent',

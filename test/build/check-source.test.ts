@@ -41,7 +41,7 @@ test.each([
 });
 
 test('accepts an arrow that CONTRIBUTING.md has', () => {
-  const text = "import { errors } from '#core/errors.ts';\nimport { readdir } from 'node:fs/promises';\n";
+  const text = "import { errors } from '#base/errors.ts';\nimport { readdir } from 'node:fs/promises';\n";
   expect(checkSource('handlers/reach.ts', text)).toEqual({ status: 0, stderr: '' });
 });
 

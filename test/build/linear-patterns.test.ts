@@ -6,7 +6,19 @@ import { PREVIEW_TOKEN_PATTERN } from '../../core/previews/preview-token.ts';
 import { findPatterns, type FoundPattern } from './patterns/find-patterns.ts';
 
 /** Whatever meets text of a sandbox, a page, a client or a server. */
-const FOLDERS = ['adapters', 'agent', 'client', 'console', 'core', 'guest', 'handlers', 'host', 'proxy'];
+const FOLDERS = [
+  'adapters',
+  'agent',
+  'base',
+  'client',
+  'console',
+  'core',
+  'guest',
+  'handlers',
+  'host',
+  'protocol',
+  'proxy',
+];
 
 /** Files with a pattern that is no text: what they make of ordinary settings. */
 const COMPUTED: Readonly<Record<string, readonly string[]>> = {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { ERROR_CATALOGUE, type ErrorCode, PortholeError as ServerError } from '#core/errors.ts';
+import { ERROR_CATALOGUE, type ErrorCode, PortholeError as ServerError } from '#base/errors.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Logger } from '#handlers/services.ts';
 import { HttpClient } from '../../client/http/http-client.ts';

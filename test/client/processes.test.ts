@@ -1,8 +1,8 @@
 /** Processes, servers, ports and changed files, through the client. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { PortInfo as GuestPort, PortState as GuestPortState } from '#guest/protocol/ports-protocol.ts';
-import type { ProcessInfo as GuestProcess } from '#guest/protocol/processes-protocol.ts';
-import type { ServerInfo as GuestServer } from '#guest/protocol/servers-protocol.ts';
+import type { PortInfo as GuestPort, PortState as GuestPortState } from '#protocol/guest/ports-protocol.ts';
+import type { ProcessInfo as GuestProcess } from '#protocol/guest/processes-protocol.ts';
+import type { ServerInfo as GuestServer } from '#protocol/guest/servers-protocol.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import {
   type FileChange,

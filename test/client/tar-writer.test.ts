@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as fc from 'fast-check';
-import { TarValidator } from '#core/tar/validate-tar.ts';
+import { TarValidator } from '#base/tar/validate-tar.ts';
 import { suite } from '#test/support/suite.ts';
 import { collect } from '#test/support/collect.ts';
 import { TAR_END, tar, type TarEntry, tarSize } from '../../client/archive/tar-writer.ts';

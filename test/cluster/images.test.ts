@@ -75,6 +75,7 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
       expect(listed).toEqual([
         'LICENSE',
         'adapters',
+        'base',
         'constructs',
         'core',
         'dist',
@@ -83,6 +84,7 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
         'host',
         'node_modules',
         'package.json',
+        'protocol',
         'proxy',
       ]);
       const packages = (await inside('ls', '/opt/porthole/node_modules')).trim().split('\n');

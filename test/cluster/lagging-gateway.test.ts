@@ -16,7 +16,7 @@ import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
+import { guestKeysOf } from '#protocol/guest/guest-pod.ts';
 import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
 
 const PROPS: SandboxPodProps = {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { App, Chart } from 'cdk8s';
 import { SandboxTemplate, WarmPool } from '#constructs/sandbox-template.ts';
 import type { SandboxTemplateProps } from '#constructs/agent-sandbox-manifests.ts';
-import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
+import { guestKeysOf } from '#protocol/guest/guest-pod.ts';
 
 const PROPS: SandboxTemplateProps = {
   name: 'python',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { WakingClock } from '#base/clock-and-ids.ts';
 
 /** The contract of a clock. `pass` advances it by that many milliseconds. */
 export function clockContract(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Ids } from '#core/shared/clock-and-ids.ts';
+import type { Ids } from '#base/clock-and-ids.ts';
 import { isPreviewToken } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { serverList } from '#guest/protocol/servers-protocol.ts';
+import { serverList } from '#protocol/guest/servers-protocol.ts';
 import { execute } from '#test/host/support/commands.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { repetitions } from '#test/support/suite.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { CERTIFICATE_VARIABLES } from '#guest/protocol/network.ts';
+import { CERTIFICATE_VARIABLES } from '#protocol/guest/network.ts';
 import {
   authorityFiles,
   issueCertificate,

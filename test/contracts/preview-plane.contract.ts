@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Preview, PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
 import { formatPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import { collect } from '#test/support/collect.ts';

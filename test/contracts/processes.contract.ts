@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ProcessInfo } from '#guest/protocol/processes-protocol.ts';
-import type { ServerInfo } from '#guest/protocol/servers-protocol.ts';
+import type { ProcessInfo } from '#protocol/guest/processes-protocol.ts';
+import type { ServerInfo } from '#protocol/guest/servers-protocol.ts';
 import type { Answer, TestHost } from '#test/support/in-process-host.ts';
 import { type EventStream, openEventStream } from '#test/host/support/event-stream.ts';
 import { ALICE, BOB } from '#test/host/support/people.ts';

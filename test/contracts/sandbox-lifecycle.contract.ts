@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { WakingClock } from '#base/clock-and-ids.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { base32 } from '#core/previews/preview-token.ts';
 import { createSandbox } from '#core/sandboxes/create-sandbox.ts';

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { setTimeout as after } from 'node:timers/promises';
 import type { Duplex, Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { ExecCommand, ExecExit } from '#core/sandboxes/sandbox-provider.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
 import { type EntryKind, survivesHostileTrees } from './hostile-trees.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
 import { isPreviewToken } from '#core/previews/preview-token.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { Records } from '#core/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
 import type { WarmPool } from '#core/sandboxes/warm-pool.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import { poolConfig, settled } from '#test/support/warm-pools.ts';
 

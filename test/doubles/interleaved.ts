@@ -1,6 +1,6 @@
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { PreviewRecords } from '#core/previews/preview-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { collect } from '#test/support/collect.ts';
 
 /** Lets other processes act; resolves when the caller may continue. */

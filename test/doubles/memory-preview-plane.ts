@@ -1,5 +1,5 @@
-import { PortholeError } from '#core/errors.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import type { Preview, PreviewPlane, Readiness } from '#core/previews/preview-plane.ts';
 import { isAmongFirst } from '#core/previews/preview-limits.ts';
 import { clampExpiry } from '#core/previews/preview-lifetime.ts';

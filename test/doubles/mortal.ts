@@ -1,4 +1,4 @@
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { SandboxCapacity } from '#core/sandboxes/sandbox-capacity.ts';
 import type { SandboxRecords } from '#core/sandboxes/sandbox-records.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';

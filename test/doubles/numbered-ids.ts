@@ -1,4 +1,4 @@
-import type { Ids } from '#core/shared/clock-and-ids.ts';
+import type { Ids } from '#base/clock-and-ids.ts';
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 

@@ -1,4 +1,4 @@
-import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { WakingClock } from '#base/clock-and-ids.ts';
 
 /** A clock that advances only on request. */
 export interface PinnedClock extends WakingClock {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
 import { formatPreviewToken } from '#core/previews/preview-token.ts';
 

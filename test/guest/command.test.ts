@@ -9,7 +9,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { serverInfo } from '#guest/protocol/servers-protocol.ts';
+import { serverInfo } from '#protocol/guest/servers-protocol.ts';
 import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 import { COMPILE_CACHE } from '#test/support/compile-cache.ts';

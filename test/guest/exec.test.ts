@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { ExecCommand, ExecExit } from '#core/sandboxes/sandbox-provider.ts';
-import { unpacked } from '#guest/protocol/files-protocol.ts';
+import { unpacked } from '#protocol/guest/files-protocol.ts';
 import { bytes, codeOf, talk, until } from '#test/contracts/sandbox-provider.contract.ts';
 import { tar } from '#test/hostile/support/tar-builder.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { KeptDetails, OutputExcerpt } from '#guest/kept-details.ts';
-import { keptDetail } from '#guest/protocol/details-protocol.ts';
-import { OUTPUT_KEPT } from '#guest/protocol/http-protocol.ts';
+import { keptDetail } from '#protocol/guest/details-protocol.ts';
+import { OUTPUT_KEPT } from '#protocol/guest/http-protocol.ts';
 
 const { first, last } = OUTPUT_KEPT;
 

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { openSocketDiagnosis, readListeners } from '#guest/listening-sockets.ts';
-import { loadLibrary } from '#guest/protocol/foreign-calls.ts';
+import { loadLibrary } from '#base/foreign-calls.ts';
 
 test('says of each socket what the tables say, also of more than one answer holds', async () => {
   const ask = openSocketDiagnosis(loadLibrary());

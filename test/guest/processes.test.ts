@@ -1,7 +1,7 @@
 /** Processes of a real guest: they outlive connections, and their output survives the guest. */
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { inputTaken } from '#guest/protocol/answers.ts';
+import { inputTaken } from '#protocol/guest/answers.ts';
 import { guestProcessesOf, type Seen } from '#test/guest/support/guest-processes.ts';
 import { codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { portList, portState } from '#guest/protocol/ports-protocol.ts';
-import { serverInfo, type ServerInfo, serverList } from '#guest/protocol/servers-protocol.ts';
+import { portList, portState } from '#protocol/guest/ports-protocol.ts';
+import { serverInfo, type ServerInfo, serverList } from '#protocol/guest/servers-protocol.ts';
 import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { rootCertificates } from 'node:tls';
 import { afterEach, expect, test } from '@jest/globals';
 import { bytes } from '#test/contracts/sandbox-provider.contract.ts';
-import { AUTHORITY_VARIABLE, NETWORK } from '#guest/protocol/network.ts';
+import { AUTHORITY_VARIABLE, NETWORK } from '#protocol/guest/network.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 
 const AUTHORITY = '-----BEGIN CERTIFICATE-----\nb3du\n-----END CERTIFICATE-----\n';

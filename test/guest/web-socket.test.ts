@@ -1,8 +1,8 @@
 /** The WebSocket codec: the same messages for any split into pieces. */
 import { array, assert, nat, property, tuple, uint8Array } from 'fast-check';
 import { expect, test } from '@jest/globals';
-import { EXEC } from '#guest/protocol/exec-protocol.ts';
-import { acceptKey, WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket-protocol.ts';
+import { EXEC } from '#protocol/guest/exec-protocol.ts';
+import { acceptKey, WebSocketReader, WebSocketWriter } from '#protocol/guest/web-socket-protocol.ts';
 
 type Sent = { readonly type: number; readonly payload: Buffer };
 

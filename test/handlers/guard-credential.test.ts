@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate } from 'node:timers/promises';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { Caller } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { guardCredential, type GuardCredentialDeps } from '#handlers/http/guard-credential.ts';
 
 const ALICE: Caller = {

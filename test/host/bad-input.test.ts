@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect } from 'node:net';
-import { ERROR_CATALOGUE } from '#core/errors.ts';
+import { ERROR_CATALOGUE } from '#base/errors.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { inventory } from './support/inventory.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ERROR_CATALOGUE } from '#core/errors.ts';
+import { ERROR_CATALOGUE } from '#base/errors.ts';
 import { VERSION } from '#handlers/route.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
-import type { ProcessInfo } from '#guest/protocol/processes-protocol.ts';
+import type { ProcessInfo } from '#protocol/guest/processes-protocol.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { call } from '#test/support/in-process-host.ts';
 import { repetitions } from '#test/support/suite.ts';

@@ -1,7 +1,7 @@
 /** Previews of declared servers that do not become ready, and processes in an expiring sandbox. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { keepLifecycle } from '#core/sandboxes/lifecycle-pass.ts';
-import type { ProcessInfo } from '#guest/protocol/processes-protocol.ts';
+import type { ProcessInfo } from '#protocol/guest/processes-protocol.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';

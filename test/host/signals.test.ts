@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { constants } from 'node:os';
-import type { ProcessInfo } from '#guest/protocol/processes-protocol.ts';
-import { exitCodeOfSignal, signalName } from '#guest/protocol/signals.ts';
+import type { ProcessInfo } from '#protocol/guest/processes-protocol.ts';
+import { exitCodeOfSignal, signalName } from '#protocol/guest/signals.ts';
 import { runPorthole } from '#test/client/support/porthole-command.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { exitCodeOfSignal as codeForClient } from '../../client/cli/exit-code-of-signal.ts';

@@ -2,7 +2,7 @@ import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from '@jest/globals';
 import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
-import { GUEST_STATE, guestKeysOf } from '#guest/protocol/guest-pod.ts';
+import { GUEST_STATE, guestKeysOf } from '#protocol/guest/guest-pod.ts';
 import { accessPlan } from '../../infra/access.ts';
 import { authorities, authorityData } from '../../infra/authorities.plan.ts';
 import { environmentPlan } from '../../infra/environment.plan.ts';

@@ -1,4 +1,4 @@
-import { GUEST_PREVIEW_PORT } from '#guest/protocol/previews-protocol.ts';
+import { GUEST_PREVIEW_PORT } from '#protocol/guest/previews-protocol.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { ERROR_CATALOGUE } from '#core/errors.ts';
+import { ERROR_CATALOGUE } from '#base/errors.ts';
 import { REFUSALS } from '#proxy/front/hostile-head.ts';
 
 const FOLDER = resolve(import.meta.dirname, '../../proxy');

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { repetitions, suite } from '#test/support/suite.ts';
 import { drawFates, raceApprovals } from './approval-races.ts';

@@ -5,7 +5,7 @@ import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import { openDataFolder } from '#host/data-folder.ts';
 import { folderProvider } from './folder-provider.ts';
 import { previewOptions } from '#test/support/preview-options.ts';

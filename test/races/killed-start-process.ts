@@ -8,7 +8,7 @@ import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { writeSync } from 'node:fs';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { LOCAL } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { createRun } from '#core/runs/create-run.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
 import { stopPreview } from '#core/previews/live-previews.ts';

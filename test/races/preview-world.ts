@@ -1,7 +1,7 @@
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { NewEvent } from '#core/runs/timeline.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';

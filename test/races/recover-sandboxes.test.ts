@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { createSandbox } from '#core/sandboxes/create-sandbox.ts';
 import { recoverSandboxes } from '#host/recover-sandboxes.ts';

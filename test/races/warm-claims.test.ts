@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { warmClaimsContract, type WarmClaimsHarness } from '#test/contracts/warm-claims.contract.ts';

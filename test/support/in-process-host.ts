@@ -2,7 +2,7 @@ import { request, type IncomingHttpHeaders } from 'node:http';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { WakingClock } from '#base/clock-and-ids.ts';
 import { readConfig, secretsOf } from '#host/config/config.ts';
 import { createLogger } from '#host/logger.ts';
 import { type Host, startHost } from '#host/start-host.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { END_OF_ARCHIVE, tarEntry } from '#core/tar/write-tar.ts';
+import { END_OF_ARCHIVE, tarEntry } from '#base/tar/write-tar.ts';
 
 /** The package `tiny`, as npm downloads it. */
 const ARCHIVE = gzipSync(

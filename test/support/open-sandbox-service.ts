@@ -1,7 +1,7 @@
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { SandboxService, type SandboxServiceDeps } from '#core/sandboxes/sandbox-service.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { TestProvider } from './with-guests.ts';
 
 /** A service that has nothing but a provider, and what else `deps` name. */

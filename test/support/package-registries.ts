@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { END_OF_ARCHIVE, tarEntry } from '#core/tar/write-tar.ts';
+import { END_OF_ARCHIVE, tarEntry } from '#base/tar/write-tar.ts';
 import { command } from '#test/cluster/fixture/command.ts';
 import { viteFolders } from '../../examples/demo/pack-vite.ts';
 

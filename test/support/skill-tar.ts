@@ -1,4 +1,4 @@
-import { END_OF_ARCHIVE, tarEntry } from '#core/tar/write-tar.ts';
+import { END_OF_ARCHIVE, tarEntry } from '#base/tar/write-tar.ts';
 
 /** The beginning of a SKILL.md. */
 export function skillText(name: string, description = `What ${name} does`, body = ''): string {

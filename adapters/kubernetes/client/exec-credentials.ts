@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
 import { z } from 'zod';
-import { unlessAborted } from '#core/shared/concurrency.ts';
+import { unlessAborted } from '#base/concurrency.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 
 /** The `exec` of a user in a kubeconfig: a plugin of EKS, GKE or AKS that prints a credential. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
 import { isNotHttp } from '#core/diagnosis/port-advice.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';

@@ -1,7 +1,7 @@
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Guests } from '#core/processes/guest.ts';
 import type { Preview, PreviewSpec } from '#core/previews/preview-plane.ts';
-import { type OpenPreviewRequest, openPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
+import { type OpenPreviewRequest, openPreviewsAnswer } from '#protocol/guest/previews-protocol.ts';
 import { within } from '../client/exchange.ts';
 
 export interface GuestUpstreamOptions {

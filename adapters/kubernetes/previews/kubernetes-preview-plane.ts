@@ -1,7 +1,7 @@
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Guests } from '#core/processes/guest.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
-import { onceOpen } from '#core/shared/concurrency.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import { onceOpen } from '#base/concurrency.ts';
 import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { type PreviewOptions, type PreviewZone, zoneNames } from '#core/previews/preview-limits.ts';

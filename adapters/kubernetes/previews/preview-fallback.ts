@@ -4,7 +4,7 @@ import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { PreviewRecords } from '#core/previews/preview-records.ts';
 import { isPreviewToken, tokenFingerprint, tokenSha256 } from '#core/previews/preview-token.ts';
-import { unlessAborted } from '#core/shared/concurrency.ts';
+import { unlessAborted } from '#base/concurrency.ts';
 import { within } from '../client/exchange.ts';
 
 export interface PreviewFallbackDeps {

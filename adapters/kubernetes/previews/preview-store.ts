@@ -2,7 +2,7 @@ import { ANNOTATIONS, LABELS, labelValue, parseTime, PREVIEW_LABELS, readNotes }
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { parsePreviewHost, previewHost, previewName } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import {
   collection,

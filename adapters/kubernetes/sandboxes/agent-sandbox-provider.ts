@@ -7,7 +7,7 @@
 import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import { checkSandboxId, sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import { type Collection, collection } from '../client/kubernetes-object.ts';
 import {

@@ -1,5 +1,5 @@
 import { SANDBOX_LABELS, selector } from '#constructs/names.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { type WarmPool, type WarmPoolConfig, missingFromPool } from '#core/sandboxes/warm-pool.ts';
 import {
   type Collection,

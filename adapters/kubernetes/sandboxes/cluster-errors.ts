@@ -1,5 +1,5 @@
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Enforcement } from '#core/sandboxes/sandbox-provider.ts';
 import { isTransient, KubernetesError } from '../client/kubernetes-error.ts';
 import type { Collection, KubernetesObject } from '../client/kubernetes-object.ts';

@@ -6,7 +6,7 @@ import {
   transportError,
 } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_LABELS, selector } from '#constructs/names.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type {
   Enforcement,
   GuestConnection,
@@ -15,7 +15,7 @@ import type {
   SandboxSize,
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
+import { anySignal } from '#base/concurrency.ts';
 import type { ClusterAccess } from '../client/cluster-access.ts';
 import {
   type Collection,

@@ -1,4 +1,4 @@
-import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
+import { guestKeysOf } from '#protocol/guest/guest-pod.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
 
 export interface Pod extends KubernetesObject {

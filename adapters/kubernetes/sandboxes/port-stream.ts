@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { nothingListens, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
-import type { PortholeError } from '#core/errors.ts';
+import type { PortholeError } from '#base/errors.ts';
 
 /**
  * Messages for one forwarded port: a channel byte, then the payload. Channel 0 carries data,

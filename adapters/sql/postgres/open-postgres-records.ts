@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely';
-import { PortholeError } from '#core/errors.ts';
-import type { Records } from '#core/shared/records.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Records } from '#core/records.ts';
 import type { SqlSchema } from '../schema.ts';
 import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';
 import { connectionPool } from './connection-pool.ts';

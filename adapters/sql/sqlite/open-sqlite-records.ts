@@ -1,5 +1,5 @@
 import { Kysely } from 'kysely';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { SqlSchema } from '../schema.ts';
 import { type Notifier, watchers } from '../sql-dialect.ts';
 import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';

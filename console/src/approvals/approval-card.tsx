@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import { useState } from 'react';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { addressOf, ApiError, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
 import { useAnswer, useAttempt, useEvents, useNow } from '../live/use-live.ts';

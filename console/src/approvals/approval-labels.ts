@@ -1,4 +1,4 @@
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import type { Api } from '../api/api.ts';
 
 export type WaitingApproval = Api['GET /api/approvals']['answer']['approvals'][number];

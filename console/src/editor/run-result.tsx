@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { ApiError } from '../api/client.ts';
 import { formatSize, timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';

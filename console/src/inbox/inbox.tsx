@@ -1,6 +1,6 @@
 import { type FormEvent, useEffect } from 'react';
 import { Form } from 'react-aria-components';
-import { plainLines, plainText } from '../../../core/shared/plain-text.ts';
+import { plainLines, plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { useAnswer, useAttempt } from '../live/use-live.ts';
 import { Ago, Button, Empty, formText, Pending, Problem } from '../parts/elements.tsx';

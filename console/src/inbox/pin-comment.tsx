@@ -1,5 +1,5 @@
 import { type MouseEvent, useEffect, useState } from 'react';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { Button, formText, Problem } from '../parts/elements.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { call } from '../api/client.ts';
 import { Files } from '../files/files.tsx';
 import { Inbox } from '../inbox/inbox.tsx';

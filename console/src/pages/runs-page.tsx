@@ -1,5 +1,5 @@
 import { Link, useLocation } from 'wouter';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { type Answer, call, type CallInput } from '../api/client.ts';
 import type { Selection } from '../lists/bulk-actions.tsx';
 import { FilteredList, type ListPage, useFilteredList } from '../lists/filtered-list.tsx';

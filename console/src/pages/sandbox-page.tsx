@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { addressOf } from '../api/client.ts';
 import { Files } from '../files/files.tsx';
 import { formatMebibytes } from '../live/clock.ts';

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from 'react';
 import { Heading } from 'react-aria-components';
 import { useLocation } from 'wouter';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { chooseTheme, type Theme } from '../live/theme.ts';
 import { LINKED_PAGES } from '../pages/console-pages.tsx';

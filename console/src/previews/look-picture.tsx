@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { Button as PlainButton, Heading } from 'react-aria-components';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { addressOf, type Answer } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button, Choice, Pending } from '../parts/elements.tsx';

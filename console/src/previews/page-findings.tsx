@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { Button, Icon, Problem } from '../parts/elements.tsx';

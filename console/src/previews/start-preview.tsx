@@ -1,5 +1,5 @@
 import { useRef, useState } from 'react';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { Button, Problem, TextInput } from '../parts/elements.tsx';
 import { useAttempt } from '../live/use-live.ts';

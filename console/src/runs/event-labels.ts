@@ -1,4 +1,4 @@
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import type { Api } from '../api/api.ts';
 import { POLICY_SCOPES } from '../approvals/approval-labels.ts';
 

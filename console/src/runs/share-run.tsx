@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button, Choice } from '../parts/elements.tsx';

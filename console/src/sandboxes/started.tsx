@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
-import { plainText } from '../../../core/shared/plain-text.ts';
+import { plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer, useAttempt } from '../live/use-live.ts';

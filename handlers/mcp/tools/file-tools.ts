@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { editText } from '#core/files/edit-text.ts';
 import { searchWorkspace } from '#core/files/guest-files.ts';
 import { listWorkspaceFiles } from '#core/files/list-workspace-files.ts';
 import { changeWorkspaceFile } from '#core/files/workspace-files.ts';
-import { belowWorkspace, resolveWorkspacePath } from '#core/files/workspace-path.ts';
-import { plainText } from '#core/shared/plain-text.ts';
+import { belowWorkspace, resolveWorkspacePath } from '#base/workspace-path.ts';
+import { plainText } from '#base/plain-text.ts';
 import { DEFAULT_SKIP } from '../../files/folder-routes.ts';
 import { defineTool, fitting } from '../mcp-tool.ts';
 import { linkToWhole, MAX_FILE_BYTES, readFileBytes, utf8 } from '../run-resources.ts';

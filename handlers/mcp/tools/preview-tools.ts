@@ -3,13 +3,13 @@ import { displayId } from '#core/approvals/approval-events.ts';
 import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
 import { actorOn } from '#core/callers.ts';
 import { diagnoseSandbox } from '#core/diagnosis/diagnose-sandbox.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { diagnosePages, faultText, pageSentence } from '#core/pages/check-preview.ts';
 import type { PageResult } from '#core/pages/page-cause.ts';
 import { listPreviews, stopPreview } from '#core/previews/live-previews.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { startAgentPreview } from '#core/previews/start-agent-preview.ts';
-import { plainText } from '#core/shared/plain-text.ts';
+import { plainText } from '#base/plain-text.ts';
 import { DiagnosisDto, toDiagnosisDto } from '../../previews/diagnosis-route.ts';
 import {
   awaitStarted,

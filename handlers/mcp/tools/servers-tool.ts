@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
-import { plainText } from '#core/shared/plain-text.ts';
-import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { PortholeError } from '#base/errors.ts';
+import { plainText } from '#base/plain-text.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 import { collectOutput } from '#core/processes/collect-output.ts';
 import { lastLines } from '#core/processes/await-app.ts';
 import { listPorts } from '#core/processes/sandbox-ports.ts';
@@ -18,9 +18,9 @@ import {
   type StartedRef,
 } from '#core/processes/sandbox-processes.ts';
 import { readOutput } from '#core/runs/event-details.ts';
-import { detailId } from '#guest/protocol/details-protocol.ts';
-import { processId } from '#guest/protocol/processes-protocol.ts';
-import { RESTARTS, SERVER_STATES, type ServerInfo, serverName } from '#guest/protocol/servers-protocol.ts';
+import { detailId } from '#protocol/guest/details-protocol.ts';
+import { processId } from '#protocol/guest/processes-protocol.ts';
+import { RESTARTS, SERVER_STATES, type ServerInfo, serverName } from '#protocol/guest/servers-protocol.ts';
 import { defineTool, fitting, type ToolContext } from '../mcp-tool.ts';
 import { linkToWhole } from '../run-resources.ts';
 import { isContinuing } from './run-command-tool.ts';

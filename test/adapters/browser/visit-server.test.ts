@@ -17,9 +17,9 @@ import {
   VISITS_PATH,
 } from '#adapters/browser/visit-protocol.ts';
 import { createVisitServer } from '#adapters/browser/visit-server.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
-import type { GuestTokenClaims } from '#guest/protocol/guest-pod.ts';
+import type { GuestTokenClaims } from '#protocol/guest/guest-pod.ts';
 import { GUEST_KEYS, SIGNING_KEYS } from '#test/support/browser-server.ts';
 import { OBSERVATION, VISIT } from './support/page-visits.ts';
 

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { EXEC } from '#guest/protocol/exec-protocol.ts';
-import { guestHealth } from '#guest/protocol/answers.ts';
-import { WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket-protocol.ts';
+import { EXEC } from '#protocol/guest/exec-protocol.ts';
+import { guestHealth } from '#protocol/guest/answers.ts';
+import { WebSocketReader, WebSocketWriter } from '#protocol/guest/web-socket-protocol.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
-import { freeBuffer } from '#core/shared/free-buffer.ts';
+import { freeBuffer } from '#base/free-buffer.ts';
 import { AskingClient } from '#test/guest/support/asking-client.ts';
 
 const server = new WebSocketWriter('server');

@@ -5,8 +5,8 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import type { Answerer, GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
-import { PortholeError } from '#core/errors.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import type { PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { parsePreviewHost, previewName } from '#core/previews/preview-token.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { keepPreviewAlive, stopPreview } from '#core/previews/live-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import type { ApiCall, Fault } from '#test/doubles/api-server/fake-api-server.ts';
 import { collect } from '#test/support/collect.ts';

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { guestCalls } from '#adapters/guest/guest-calls.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { guestsOf } from '#core/processes/guest.ts';
-import type { OpenPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
+import type { OpenPreviewsAnswer } from '#protocol/guest/previews-protocol.ts';
 import { NOON, planeFixture, type PlaneFixture } from './plane-fixture.ts';
 
 const CONSOLE = 'https://console.example.test';

@@ -29,6 +29,8 @@ export async function prepare({ folder, as, isolation }: HostPlace): Promise<voi
   const code = join(folder, 'code');
   const adapters = ['guest', 'local', 'sandboxes', 'system'].map((name) => `adapters/${name}`);
   for (const part of [
+    'base',
+    'protocol',
     'core',
     'guest',
     ...adapters,

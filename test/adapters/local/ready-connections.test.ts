@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ReadyConnections } from '#adapters/local/ready-connections.ts';
-import { listenInFolder } from '#guest/protocol/socket-path.ts';
+import { listenInFolder } from '#base/socket-path.ts';
 
 let folder: string;
 let guest: Server;

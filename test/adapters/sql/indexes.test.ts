@@ -11,7 +11,7 @@ import { inProcessNotifier } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
 import type { ApprovalRequest, Decision } from '#core/approvals/approval-store.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 

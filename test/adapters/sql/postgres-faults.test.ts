@@ -6,7 +6,7 @@ import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-record
 import type { ApprovalRequest } from '#core/approvals/approval-store.ts';
 import type { NewEvent } from '#core/runs/timeline.ts';
 import type { Tombstone } from '#core/previews/preview-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';

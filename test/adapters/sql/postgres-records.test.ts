@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { Client } from 'pg';
 import { sealsOf } from '#test/support/sealed-texts.ts';
 import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { type RecordsFixture, recordsContract } from '#test/contracts/records.contract.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 

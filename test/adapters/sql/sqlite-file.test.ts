@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Kysely, sql } from 'kysely';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { message, PICTURE } from '../../contracts/records/inbox.contract.ts';
 import { look } from '../../contracts/records/looks.contract.ts';
 import { aRun, aSandbox } from '#test/contracts/records/samples.ts';

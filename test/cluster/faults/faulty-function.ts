@@ -8,9 +8,9 @@ import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-
 import type { GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { keepPreviewAlive, stopPreview } from '#core/previews/live-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';

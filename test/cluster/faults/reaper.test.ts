@@ -1,6 +1,6 @@
 /** A reaper's pass on a real API server that fails. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { BOX } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { suite } from '#test/support/suite.ts';
 import { missing } from '../fixture/cluster.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { WakingClock } from '#base/clock-and-ids.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';

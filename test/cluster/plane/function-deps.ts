@@ -1,7 +1,7 @@
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import type { ReapPreviewsDeps } from '#core/previews/reap-previews.ts';

@@ -13,7 +13,7 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { startPreview } from '#core/previews/start-preview.ts';

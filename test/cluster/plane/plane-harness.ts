@@ -7,8 +7,8 @@ import { collection, type Kind } from '#adapters/kubernetes/client/kubernetes-ob
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '#core/records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';

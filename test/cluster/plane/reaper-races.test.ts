@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { keepPreviewAlive, stopPreview } from '#core/previews/live-previews.ts';
 import { reapPreviews } from '#core/previews/reap-previews.ts';

@@ -1,6 +1,6 @@
 /** What the runtime of a pod decides about a sandbox, beside the contract of providers. */
 import { expect, test } from '@jest/globals';
-import { GUEST_PORT } from '#guest/protocol/guest-pod.ts';
+import { GUEST_PORT } from '#protocol/guest/guest-pod.ts';
 import { GUEST_IMAGE, importGuestImage } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { codeOf, eventually, run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';

@@ -1,5 +1,5 @@
 import type { ApprovalRecord, ApprovalRequest, Decision } from '#core/approvals/approval-store.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { minutes } from './samples.ts';
 
 let asked = 0;

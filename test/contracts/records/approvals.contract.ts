@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { approvalSteps, decision, freshId, request } from './approval-samples.ts';
 import { fresh, minutes, aRun } from './samples.ts';
 

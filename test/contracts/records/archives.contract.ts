@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ArchiveRecord } from '#core/archives/archive-store.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { ALICE, BOB, minutes, NOON } from './samples.ts';
 
 function archive(id: string, rest: Partial<ArchiveRecord> = {}): ArchiveRecord {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type DelegationRecord, WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { minutes, NOON } from './samples.ts';
 
 const BOX = { id: 'box', generation: 1 };

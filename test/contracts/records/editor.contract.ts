@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { DraftLock, NewToolRun, SnapshotRecord } from '#core/editor/editor-store.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { CUT_OFF, snapshot, SUCCESS, tool, toolRun, toolVersion } from './editor-samples.ts';
 import { ALICE, BOB, hash, minutes, NOON } from './samples.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { minutes } from './samples.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import type { Picture } from '#core/pages/page-browser.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { ALICE, BOB, minutes, NOON, aRun } from './samples.ts';
 
 export const PICTURE: Picture = { mediaType: 'image/jpeg', width: 3, height: 2, base64: 'AAEC' };

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
-import type { Page, PageRequest } from '#core/shared/reads.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { Page, PageRequest } from '#base/reads.ts';
+import type { Records } from '#core/records.ts';
 import type { RunFilter, RunSort } from '#core/runs/run-records.ts';
 import type { SandboxFilter, SandboxSort } from '#core/sandboxes/sandbox-records.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Picture } from '#core/pages/page-browser.ts';
 import type { KeptLook } from '#core/pages/look-store.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { PICTURE } from './inbox.contract.ts';
 import { ALICE, BOB, minutes, NOON, aRun } from './samples.ts';
 

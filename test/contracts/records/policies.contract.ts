@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApprovalScope } from '#core/approvals/approval-scopes.ts';
 import type { ApprovalRequest, Decision, PolicyRecord } from '#core/approvals/approval-store.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { approvalSteps, decision, request } from './approval-samples.ts';
 import { ALICE, BOB, minutes, aRun } from './samples.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { EndReason, Tombstone } from '#core/previews/preview-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { fresh, hash, minutes, tombstone } from './samples.ts';
 
 const REASONS: readonly EndReason[] = ['stopped', 'expired', 'max_lifetime', 'orphaned'];

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { QuotaLimits } from '#core/sandboxes/sandbox-capacity.ts';
 import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { ALICE, BOB, fresh, minutes, NOON, aRun, allPages } from './samples.ts';
 
 /** The contract of the records of runs, `peer` being a second instance on the same database. */

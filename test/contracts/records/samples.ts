@@ -1,7 +1,7 @@
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { NO_NETWORK } from '#core/network/network-policy.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
-import type { Page, PageRequest } from '#core/shared/reads.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { Page, PageRequest } from '#base/reads.ts';
 import type { EndReason, Tombstone } from '#core/previews/preview-records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { QuotaLimits } from '#core/sandboxes/sandbox-capacity.ts';

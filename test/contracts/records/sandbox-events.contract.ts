@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { NO_NETWORK } from '#core/network/network-policy.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { NewSandboxEvent } from '#core/sandboxes/sandbox-events.ts';
 import { minutes, NOON, aSandbox } from './samples.ts';
 

@@ -1,7 +1,7 @@
 import { NO_SECRETS, type SandboxSecrets } from '#core/network/network-secrets.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { Reservation } from '#core/sandboxes/sandbox-capacity.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { ALICE, BOB, minutes, NOON, aSandbox, THREE } from './samples.ts';

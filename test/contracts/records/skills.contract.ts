@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { PackedSkill } from '#core/skills/skill-store.ts';
 import { ALICE, BOB, hash, minutes, NOON, aSandbox } from './samples.ts';
 

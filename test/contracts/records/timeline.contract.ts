@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { NewEvent, RunEvent } from '#core/runs/timeline.ts';
 import { minutes, NOON, aRun, tombstone, hash, fresh } from './samples.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { minutes, NOON } from './samples.ts';
 
 /** The contract of the viewers of runs, `peer` being a second instance on the same database. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { approvalSteps, decision, request } from './approval-samples.ts';
 import { ALICE, BOB, minutes, aRun } from './samples.ts';
 

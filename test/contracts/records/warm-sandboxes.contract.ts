@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { ALICE, BOB, minutes, NOON, aSandbox } from './samples.ts';
 

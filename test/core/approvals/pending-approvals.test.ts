@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { ApprovalRecords } from '#core/approvals/approval-store.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Owner } from '#base/clock-and-ids.ts';
+import type { Records } from '#core/records.ts';
 import { createPendingApprovals, type PendingApprovals } from '#core/approvals/pending-approvals.ts';
 import { ALICE, BOB, aRun } from '#test/contracts/records/samples.ts';
 import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { isOpen, isReachedOnLoopback, readListeners } from '#core/diagnosis/listeners.ts';
-import type { PortInfo } from '#guest/protocol/ports-protocol.ts';
+import type { PortInfo } from '#protocol/guest/ports-protocol.ts';
 
 const port = (change: Partial<PortInfo>): PortInfo => ({
   port: 8080,

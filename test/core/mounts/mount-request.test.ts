@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { readMountRequest, readUnmountRequest } from '#core/mounts/mount-request.ts';
 
 const PATH = '/mnt/data';

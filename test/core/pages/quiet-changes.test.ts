@@ -1,7 +1,7 @@
 import { setImmediate as settle } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { quietChanges } from '#core/pages/quiet-changes.ts';
-import { createWakeSignal } from '#core/shared/wake-signal.ts';
+import { createWakeSignal } from '#base/wake-signal.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 
 /** A source that a test feeds, and the batches of names so far. */

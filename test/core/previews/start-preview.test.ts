@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
 import { collect } from '#test/support/collect.ts';
 import { codeOf, HOUR, MINUTE, NOON, previewHarness } from '../use-cases/preview-harness.ts';

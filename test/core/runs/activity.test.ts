@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { activityLog, type ActivityPosition, findActivity } from '#core/runs/activity.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { minutes, aRun, aSandbox } from '#test/contracts/records/samples.ts';
 
 const START: ActivityPosition = { run: 0, sandbox: 0 };

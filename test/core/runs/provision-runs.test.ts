@@ -8,7 +8,7 @@ import type { ChannelAddress } from '#core/processes/guest.ts';
 import { provisionRuns } from '#core/runs/agent-token.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 

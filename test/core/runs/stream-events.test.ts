@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { type EventStreamOptions, streamEvents } from '#core/runs/event-log.ts';
 import { aRun } from '#test/contracts/records/samples.ts';
 import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type EventLog, streamEvents } from '#core/runs/event-log.ts';
-import { later } from '#core/shared/clock-and-ids.ts';
+import { later } from '#base/clock-and-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { passesOf } from '#test/doubles/loop-passes.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { ORPHAN_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { keepLifecycle } from '#core/sandboxes/lifecycle-pass.ts';

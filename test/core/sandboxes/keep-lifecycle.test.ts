@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { claimSandboxId, makeSandbox } from '#core/sandboxes/create-sandbox.ts';
 import { endSandbox } from '#core/sandboxes/end-sandbox.ts';

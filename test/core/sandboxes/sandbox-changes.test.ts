@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { LOCAL } from '#core/callers.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { SandboxObservation, Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
 import { completeRun, createRun } from '#core/runs/create-run.ts';

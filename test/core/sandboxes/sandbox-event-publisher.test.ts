@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 
 function publisherThatKeeps(written: unknown[][], delayMs?: number) {
   const append: Records['sandboxEvents']['append'] = async (_id, events) => {

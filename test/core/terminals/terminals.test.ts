@@ -1,7 +1,7 @@
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { ExecCommand } from '#core/sandboxes/sandbox-provider.ts';
 import { TERMINAL_LIMITS } from '#core/terminals/shared-terminal.ts';
 import { type TerminalRequest, Terminals } from '#core/terminals/terminals.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from '@jest/globals';
 import type { Person } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { decideApproval } from '#core/approvals/approval-decisions.ts';
 import type { ApprovalScope } from '#core/approvals/approval-scopes.ts';
 import type { Waiting } from '#core/approvals/wait-for-approval.ts';

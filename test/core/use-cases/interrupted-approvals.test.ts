@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { ApprovalScope } from '#core/approvals/approval-scopes.ts';
 import { endApprovals } from '#core/approvals/wait-for-approval.ts';
 import { revokePreview } from '#core/previews/live-previews.ts';

@@ -1,13 +1,13 @@
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { SandboxObservation } from '#core/sandboxes/sandbox-provider.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { keepPreviewAlive, stopPreview } from '#core/previews/live-previews.ts';
 import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { memoryPreviewPlane, type MemoryPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';

@@ -13,7 +13,7 @@ import { Stage } from '#guest/files/stage.ts';
 import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
-import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files-protocol.ts';
+import { MAX_UPLOAD_FRAME, UPLOAD } from '#protocol/guest/files-protocol.ts';
 import { entry, tar } from '#test/hostile/support/tar-builder.ts';
 import { codeOf, cut, frame, from, look } from '../support/files.ts';
 

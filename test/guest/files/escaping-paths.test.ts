@@ -16,7 +16,7 @@ import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { writeFile } from '#guest/files/write-file.ts';
-import { UPLOAD } from '#guest/protocol/files-protocol.ts';
+import { UPLOAD } from '#protocol/guest/files-protocol.ts';
 import { tar } from '#test/hostile/support/tar-builder.ts';
 import { frame, from } from '../support/files.ts';
 

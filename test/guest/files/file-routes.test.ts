@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { PortholeError } from '#core/errors.ts';
-import { watchEvent } from '#guest/protocol/files-protocol.ts';
+import type { PortholeError } from '#base/errors.ts';
+import { watchEvent } from '#protocol/guest/files-protocol.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 
 let guest: GuestProcess;

@@ -12,7 +12,7 @@ import { openFile, readPieces } from '#guest/files/read-file.ts';
 import { uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { writeFile } from '#guest/files/write-file.ts';
-import { UPLOAD } from '#guest/protocol/files-protocol.ts';
+import { UPLOAD } from '#protocol/guest/files-protocol.ts';
 import { codeOf, cut, frame, from, look } from '../support/files.ts';
 
 const base = fs.mkdtempSync(join(tmpdir(), 'porthole-guest-files-'));

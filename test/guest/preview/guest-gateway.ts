@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenPreviews } from '#guest/preview/open-previews.ts';
 import { createPreviewListener } from '#guest/preview/preview-listener.ts';
-import { PREVIEW_PORT_HEADER } from '#guest/protocol/previews-protocol.ts';
+import { PREVIEW_PORT_HEADER } from '#protocol/guest/previews-protocol.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import {
   CONSOLE_ORIGIN,

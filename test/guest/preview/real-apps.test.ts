@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
-import { openPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
+import { openPreviewsAnswer } from '#protocol/guest/previews-protocol.ts';
 import { fetchRaw, freePort, openRaw, sendRaw } from '#test/proxy/gateway-fixture.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 

@@ -8,7 +8,7 @@ import {
   type OpenPreviewRequest,
   type OpenPreviewsAnswer,
   openPreviewsAnswer,
-} from '#guest/protocol/previews-protocol.ts';
+} from '#protocol/guest/previews-protocol.ts';
 import { fetchRaw, freePort, openRaw } from '#test/proxy/gateway-fixture.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 

@@ -5,7 +5,7 @@ import { GuestClient } from '#adapters/guest/guest-client.ts';
 import type { GuestAddress } from '#adapters/guest/guest-connection.ts';
 import { type AnswerSchema, eventsAnswer, jsonAnswer } from '#core/processes/guest-answers.ts';
 import type { GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
-import type { ServerSentEvent } from '#core/shared/server-sent-events.ts';
+import type { ServerSentEvent } from '#base/server-sent-events.ts';
 
 interface AskOptions extends Pick<GuestCall, 'body' | 'headers' | 'answerWithin'> {
   readonly signal?: AbortSignal | undefined;

@@ -1,6 +1,6 @@
 /** What the suites of the guest's files share. */
 import fs from 'node:fs';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 
 export async function* from(...chunks: readonly (string | Buffer)[]): AsyncGenerator<Buffer> {
   for (const chunk of chunks) yield Buffer.from(chunk as string);

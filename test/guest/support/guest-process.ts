@@ -5,10 +5,10 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { listenInFolder } from '#guest/protocol/socket-path.ts';
+import { listenInFolder } from '#base/socket-path.ts';
 import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { findPty } from '#adapters/local/sandbox-view.ts';
-import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
+import type { GuestSettingsInput } from '#protocol/guest/settings-protocol.ts';
 import { AskingClient } from './asking-client.ts';
 
 export class GuestProcess {

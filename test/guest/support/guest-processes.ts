@@ -1,13 +1,13 @@
 /** The routes of processes, as a test calls them. */
 import { Readable } from 'node:stream';
-import { inputTaken } from '#guest/protocol/answers.ts';
+import { inputTaken } from '#protocol/guest/answers.ts';
 import {
   type ProcessExit,
   processInfo,
   type ProcessInfo,
   processList,
   type ProcessRequest,
-} from '#guest/protocol/processes-protocol.ts';
+} from '#protocol/guest/processes-protocol.ts';
 import type { AskingClient } from './asking-client.ts';
 
 /** The output read so far. */

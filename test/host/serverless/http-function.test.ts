@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { defineRoute, json, type Route } from '#handlers/route.ts';
 import type { GatewayResult } from '#host/serverless/gateway-event.ts';

@@ -2,7 +2,7 @@ import { PassThrough, Readable, Writable } from 'node:stream';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { defineRoute, json, type Route } from '#handlers/route.ts';
 import type { GatewayEvent, GatewayResult } from '#host/serverless/gateway-event.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';

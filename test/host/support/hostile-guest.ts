@@ -5,9 +5,9 @@
 import { request } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
-import { EXEC } from '#guest/protocol/exec-protocol.ts';
-import { listenInFolder } from '#guest/protocol/socket-path.ts';
-import { WebSocketWriter } from '#guest/protocol/web-socket-protocol.ts';
+import { EXEC } from '#protocol/guest/exec-protocol.ts';
+import { listenInFolder } from '#base/socket-path.ts';
+import { WebSocketWriter } from '#protocol/guest/web-socket-protocol.ts';
 
 export interface Reader {
   readonly method: string;

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { type LocalPlane, openLocalPlane } from '#adapters/gateway/local-plane.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { formatPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';

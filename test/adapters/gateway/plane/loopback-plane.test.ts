@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { Duplex, PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
-import { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#base/errors.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 

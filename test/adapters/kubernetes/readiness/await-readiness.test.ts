@@ -6,7 +6,7 @@ import {
 } from '#adapters/kubernetes/previews/await-readiness.ts';
 import type { Answerer } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
-import { PortholeError, type ErrorCode } from '#core/errors.ts';
+import { PortholeError, type ErrorCode } from '#base/errors.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { answering, NOON } from '../plane-fixture.ts';
 

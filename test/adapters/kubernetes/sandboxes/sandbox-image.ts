@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { guestDigest } from '#adapters/guest/guest-bundle.ts';
 import { guestRuntime, guestCache } from '#adapters/guest/guest-runtime.ts';
-import { GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
+import { GUEST_FOLDER } from '#protocol/guest/guest-pod.ts';
 import type { Cluster } from '#test/cluster/fixture/cluster.ts';
 import { busyboxEntries } from '#test/cluster/fixture/fixture-images.ts';
 import { command } from '#test/cluster/fixture/command.ts';

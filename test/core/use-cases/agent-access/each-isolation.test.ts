@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Records } from '#core/records.ts';
 import { provisionRuns } from '#core/runs/agent-token.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';

@@ -1,7 +1,7 @@
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
-import type { Records } from '#core/shared/records.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '#core/records.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
 import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import { ManagedPool } from '#core/sandboxes/managed-pool.ts';

@@ -10,7 +10,7 @@ from schemathesis.core import NotSet
 
 RUN = os.environ["PORTHOLE_TEST_RUN"]
 SANDBOX = os.environ["PORTHOLE_TEST_SANDBOX"]
-# WAIT_MS.longest of guest/protocol/processes-protocol.ts.
+# WAIT_MS.longest of protocol/guest/processes-protocol.ts.
 LONGEST_WAIT_MS = 600_000
 # What the bridge answers with 502 by its own contract; every other 5xx but 501 is a failure.
 TOLD_BY_CONTRACT = {"session_error", "mount_error", "unmount_error", "tunnel_error"}

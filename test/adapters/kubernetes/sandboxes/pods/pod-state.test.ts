@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Pod, podState } from '#adapters/kubernetes/sandboxes/pod-state.ts';
-import { guestPod } from '#guest/protocol/guest-pod.ts';
+import { guestPod } from '#protocol/guest/guest-pod.ts';
 
 const metadata = { name: 'box', uid: 'u1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
 const spec = { containers: [{ name: 'sidecar' }, { name: 'sandbox' }] };

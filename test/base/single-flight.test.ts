@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { singleFlight } from '#core/shared/concurrency.ts';
+import { singleFlight } from '#base/concurrency.ts';
 
 describe('single-flight', () => {
   test('runs once for all concurrent callers, and again for a later one', async () => {

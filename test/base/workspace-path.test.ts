@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { posix } from 'node:path';
 import { shellCommand, shellQuote } from '#core/processes/execute-command.ts';
-import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { resolveWorkspacePath } from '#base/workspace-path.ts';
 
 describe('workspace path', () => {
   test.each([

@@ -1,24 +1,24 @@
-import type { ApprovalRecords, PolicyRecords } from '../approvals/approval-store.ts';
-import type { ArchiveRecords } from '../archives/archive-store.ts';
-import type { DelegationRecords } from '../delegations/delegation-store.ts';
+import type { ApprovalRecords, PolicyRecords } from './approvals/approval-store.ts';
+import type { ArchiveRecords } from './archives/archive-store.ts';
+import type { DelegationRecords } from './delegations/delegation-store.ts';
 import type {
   DraftRecords,
   ToolRecords,
   ToolRunRecords,
   ToolSnapshotRecords,
-} from '../editor/editor-store.ts';
-import type { EndedSessionRecords } from '../auth/sign-in.ts';
-import type { ImageRecords } from '../images/image-store.ts';
-import type { InboxRecords } from '../inbox/inbox-store.ts';
-import type { LookRecords } from '../pages/look-store.ts';
-import type { PreviewRecords } from '../previews/preview-records.ts';
-import type { RunRecords } from '../runs/run-records.ts';
-import type { SandboxCapacity } from '../sandboxes/sandbox-capacity.ts';
-import type { SandboxEventRecords } from '../sandboxes/sandbox-events.ts';
-import type { SandboxRecords } from '../sandboxes/sandbox-records.ts';
-import type { SkillRecords } from '../skills/skill-store.ts';
-import type { ViewerRecords } from '../runs/run-viewers.ts';
-import type { TimelineRecords } from '../runs/timeline.ts';
+} from './editor/editor-store.ts';
+import type { EndedSessionRecords } from './auth/sign-in.ts';
+import type { ImageRecords } from './images/image-store.ts';
+import type { InboxRecords } from './inbox/inbox-store.ts';
+import type { LookRecords } from './pages/look-store.ts';
+import type { PreviewRecords } from './previews/preview-records.ts';
+import type { RunRecords } from './runs/run-records.ts';
+import type { SandboxCapacity } from './sandboxes/sandbox-capacity.ts';
+import type { SandboxEventRecords } from './sandboxes/sandbox-events.ts';
+import type { SandboxRecords } from './sandboxes/sandbox-records.ts';
+import type { SkillRecords } from './skills/skill-store.ts';
+import type { ViewerRecords } from './runs/run-viewers.ts';
+import type { TimelineRecords } from './runs/timeline.ts';
 
 /**
  * The durable records of runs and their timelines, approvals, sandboxes, ended previews and the

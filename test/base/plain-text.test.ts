@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { plainText } from '#core/shared/plain-text.ts';
+import { plainText } from '#base/plain-text.ts';
 
 describe('single-line text from a sandbox', () => {
   test.each([

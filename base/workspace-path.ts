@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from './errors.ts';
 
 const WORKSPACE = '/workspace';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { FairQueue, type Place } from '#core/shared/concurrency.ts';
+import { FairQueue, type Place } from '#base/concurrency.ts';
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { Readable } from 'node:stream';
-import { boundedJson } from '#core/shared/bounded-json.ts';
-import { serverSentEvents } from '#core/shared/server-sent-events.ts';
-import { splitText } from '#core/shared/split-text.ts';
+import { boundedJson } from '#base/bounded-json.ts';
+import { serverSentEvents } from '#base/server-sent-events.ts';
+import { splitText } from '#base/split-text.ts';
 
 const LIMITS = { depth: 4, values: 10 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { LoopTurns } from '#core/shared/loop-turns.ts';
+import { LoopTurns } from '#base/loop-turns.ts';
 
 /** In milliseconds. */
 let now = 0;

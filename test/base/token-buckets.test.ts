@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { TokenBuckets } from '#core/shared/concurrency.ts';
-import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { TokenBuckets } from '#base/concurrency.ts';
+import { pinnedClock } from '../doubles/pinned-clock.ts';
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 const START = new Date('2030-03-01T12:00:00.000Z');

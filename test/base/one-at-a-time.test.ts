@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { oneAtATime } from '#core/shared/concurrency.ts';
+import { oneAtATime } from '#base/concurrency.ts';
 
 test('runs calls with the same key in sequence, even after a failure; other keys do not wait', async () => {
   const on = {};

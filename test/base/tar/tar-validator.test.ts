@@ -4,12 +4,12 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readTarHeader } from '#core/tar/tar-header.ts';
-import { TarValidator } from '#core/tar/validate-tar.ts';
-import { PortholeError } from '#core/errors.ts';
-import { BOMBS, HARMLESS_TARS, HOSTILE_TARS } from '#test/hostile/support/hostile-tars.ts';
-import { gnuLong, pax, tar } from '#test/hostile/support/tar-builder.ts';
-import { repetitions, suite } from '#test/support/suite.ts';
+import { readTarHeader } from '#base/tar/tar-header.ts';
+import { TarValidator } from '#base/tar/validate-tar.ts';
+import { PortholeError } from '#base/errors.ts';
+import { BOMBS, HARMLESS_TARS, HOSTILE_TARS } from '../../hostile/support/hostile-tars.ts';
+import { gnuLong, pax, tar } from '../../hostile/support/tar-builder.ts';
+import { repetitions, suite } from '../../support/suite.ts';
 
 /** Why an archive is refused, in chunks of some length; undefined if it is accepted. */
 function outcome(archive: Buffer, piece = archive.length): string | undefined {

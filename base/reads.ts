@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { PortholeError } from '../errors.ts';
+import { PortholeError } from './errors.ts';
 
 export interface Page<T> {
   readonly items: readonly T[];

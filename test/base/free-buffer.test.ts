@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { expect, test } from '@jest/globals';
-import { freeBuffer, freeSentPieces, ownMemory, ownPieces } from '#core/shared/free-buffer.ts';
+import { freeBuffer, freeSentPieces, ownMemory, ownPieces } from '#base/free-buffer.ts';
 
 const piece = (size: number) => Buffer.from(new Uint8Array(size).fill(1).buffer);
 
