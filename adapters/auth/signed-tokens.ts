@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { JWTPayload, KeyObject } from 'jose';
 import { PortholeError } from '#base/errors.ts';
 import type { AgentClaims, SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
@@ -85,9 +86,9 @@ interface Kind<Claims> {
   readonly read: (payload: JWTPayload) => Claims | undefined;
 }
 
-function signedKind<Claims>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
-  /** Tokens with a valid signature, oldest first. Callers send the same token often. */
-  const verified = new Map<string, Claims>();
+function signedKind<Claims extends object>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
+  /** Tokens with a valid signature. Callers send the same token often. */
+  const verified = new LRUCache<string, Claims>({ max: MAX_VERIFIED });
   const verifySignature = async (token: string): Promise<Claims | undefined> => {
     if (token.length > MAX_TOKEN || !token.split('.').every(isCanonical)) return undefined;
     const { decodeProtectedHeader, jwtVerify } = await import('jose');
@@ -107,8 +108,6 @@ function signedKind<Claims>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
       const claims = read(payload);
       if (claims === undefined) return undefined;
       verified.set(token, claims);
-      const [oldest] = verified.keys();
-      if (verified.size > MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
       return claims;
     } catch {
       // The caller learns only that the token is invalid, not which check failed.

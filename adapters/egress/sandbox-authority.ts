@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject, webcrypto } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { LRUCache } from 'lru-cache';
 import type { SandboxAuthority } from '#core/network/network-secrets.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -56,22 +57,19 @@ export async function createAuthority(): Promise<SandboxAuthority> {
 
 /** Certificates of intercepted hosts, which the authorities of sandboxes sign. */
 export class HostCertificates {
-  readonly #kept = new Map<string, { readonly until: number; readonly context: Promise<SecureContext> }>();
+  readonly #kept = new LRUCache<string, Promise<SecureContext>>({
+    max: MAX_KEPT,
+    ttl: (HOST_DAYS / 2) * DAY_MS,
+  });
 
   contextFor(authority: SandboxAuthority, host: string): Promise<SecureContext> {
     const key = `${host} ${authority.certificate}`;
     const found = this.#kept.get(key);
-    // Delete before set: the map stays in the order of the last use.
-    this.#kept.delete(key);
-    const kept =
-      found !== undefined && found.until > Date.now()
-        ? found
-        : { until: Date.now() + (HOST_DAYS / 2) * DAY_MS, context: issue(authority, host) };
-    this.#kept.set(key, kept);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
-    kept.context.catch(() => this.#kept.delete(key));
-    return kept.context;
+    if (found !== undefined) return found;
+    const issued = issue(authority, host);
+    this.#kept.set(key, issued);
+    issued.catch(() => this.#kept.delete(key));
+    return issued;
   }
 }
 

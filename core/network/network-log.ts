@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#base/clock-and-ids.ts';
 import type { BlockedHost, NetworkAttempt } from './network.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
@@ -42,7 +43,7 @@ export function networkLog(deps: {
 }): NetworkLog {
   const { publisher, clock, togetherMs = TOGETHER_MS } = deps;
   const pending = new Map<string, Pending>();
-  const blocked = new Map<string, (BlockedHost & { readonly at: Date })[]>();
+  const blocked = new LRUCache<string, (BlockedHost & { readonly at: Date })[]>({ max: MAX_SANDBOXES });
   let timer: NodeJS.Timeout | undefined;
   let flushed = Promise.withResolvers<void>();
   const flush = (): void => {
@@ -78,18 +79,14 @@ export function networkLog(deps: {
       timer ??= setTimeout(flush, togetherMs).unref();
       if (decision !== 'blocked') return;
       const list = (blocked.get(sandboxId) ?? []).filter((each) => each.host !== host || each.port !== port);
-      // Delete before set: the map stays in the order of the last block.
-      blocked.delete(sandboxId);
       blocked.set(sandboxId, [...list, { host, port, rule, refusal, at: clock.now() }].slice(-MAX_BLOCKED));
-      const [oldest] = blocked.keys();
-      if (blocked.size > MAX_SANDBOXES && oldest !== undefined) blocked.delete(oldest);
     },
     async written() {
       if (pending.size > 0) await flushed.promise;
       await publisher.settled();
     },
     blockedSince: (sandboxId, since) =>
-      (blocked.get(sandboxId) ?? [])
+      (blocked.peek(sandboxId) ?? [])
         .filter(({ at }) => at >= since)
         .map(({ host, port, rule, refusal }) => ({ host, port, rule, refusal })),
     async settled() {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { RunsRequest } from '#protocol/guest/runs-protocol.ts';
 import type { Tokens } from '../auth/authenticator.ts';
 import { PortholeError } from '#base/errors.ts';
@@ -58,8 +59,8 @@ interface AgentConnectedDeps {
 }
 
 /** Versions of agent tokens that this process has recorded, so that a call costs no write. */
-const recorded = new Set<string>();
 const MAX_RECORDED = 1_000;
+const recorded = new LRUCache<string, true>({ max: MAX_RECORDED });
 
 /** Adds the first call of an agent to the timeline, once for each version of its token. */
 export async function recordAgentConnected(
@@ -69,8 +70,7 @@ export async function recordAgentConnected(
   const key = `${id} ${tokenVersion}`;
   if (recorded.has(key)) return;
   await records.timeline.append(id, [agentConnected(tokenVersion)], clock.now());
-  if (recorded.size >= MAX_RECORDED) recorded.clear();
-  recorded.add(key);
+  recorded.set(key, true);
 }
 
 export interface ProvisionRunsDeps {

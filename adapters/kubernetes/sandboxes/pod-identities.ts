@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { SandboxPodClaims } from '#adapters/auth/key-set.ts';
 import { sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { Guest, type Guests } from '#core/processes/guest.ts';
@@ -31,11 +32,8 @@ export interface PodIdentitiesOptions {
  */
 export class PodIdentities implements Guests {
   readonly #options: PodIdentitiesOptions;
-  readonly #known = new Map<
-    string,
-    { readonly until: number; readonly pod: Promise<RunningPod | undefined> }
-  >();
-  readonly #running = new Map<string, RunningPod>();
+  readonly #known = new LRUCache<string, Promise<RunningPod | undefined>>({ max: MAX_KEPT, ttl: KNOWN_MS });
+  readonly #running = new LRUCache<string, RunningPod>({ max: MAX_KEPT });
 
   constructor(options: PodIdentitiesOptions) {
     this.#options = options;
@@ -47,7 +45,7 @@ export class PodIdentities implements Guests {
     if (claims === undefined) return undefined;
     const pod = await this.#podOf(claims, address);
     if (pod === undefined) return undefined;
-    keep(this.#running, claims.sandboxId, pod);
+    this.#running.set(claims.sandboxId, pod);
     return claims.sandboxId;
   }
 
@@ -68,9 +66,9 @@ export class PodIdentities implements Guests {
   #podOf({ pod: name, uid }: SandboxPodClaims, address: string): Promise<RunningPod | undefined> {
     const key = `${uid} ${address}`;
     const known = this.#known.get(key);
-    if (known !== undefined && known.until > performance.now()) return known.pod;
+    if (known !== undefined) return known;
     const pod = this.#look(name, uid, address);
-    keep(this.#known, key, { until: performance.now() + KNOWN_MS, pod });
+    this.#known.set(key, pod);
     pod.catch(() => this.#known.delete(key));
     return pod;
   }
@@ -81,12 +79,4 @@ export class PodIdentities implements Guests {
     const now = podState(found);
     return now.state === 'running' ? now.pod : undefined;
   }
-}
-
-/** Keeps the entries in the order of their last use. */
-function keep<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > MAX_KEPT && oldest !== undefined) map.delete(oldest);
 }

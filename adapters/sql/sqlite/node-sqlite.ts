@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -46,7 +47,7 @@ const MAX_PREPARED = 100;
 class NodeSqliteConnection implements DatabaseConnection {
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;
-  readonly #prepared = new Map<string, Prepared>();
+  readonly #prepared = new LRUCache<string, Prepared>({ max: MAX_PREPARED });
 
   constructor(database: DatabaseSync, busyTimeoutMs: number) {
     this.#database = database;
@@ -97,8 +98,6 @@ class NodeSqliteConnection implements DatabaseConnection {
     const statement = this.#database.prepare(sql);
     const prepared = { statement, returnsRows: statement.columns().length > 0 };
     this.#prepared.set(sql, prepared);
-    const oldest = this.#prepared.keys().next().value;
-    if (this.#prepared.size > MAX_PREPARED && oldest !== undefined) this.#prepared.delete(oldest);
     return prepared;
   }
 }
