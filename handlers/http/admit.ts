@@ -50,7 +50,10 @@ export function createAdmission(
  * a time does not bound how often they open. They wait in their slots, so few can wait.
  * @throws PortholeError `too_many_requests`
  */
-export function admit(admission: () => Admission, route: Pick<Route, 'class' | 'body' | 'method'>): Step {
+export function admit(
+  services: { readonly admission: Admission },
+  route: Pick<Route, 'class' | 'body' | 'method'>,
+): Step {
   const kind = route.class ?? 'cheap';
   // The duration of a body depends on its client.
   const isSlow = route.body === 'stream' || (typeof route.body === 'object' && 'form' in route.body);
@@ -60,7 +63,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
     if (place === undefined) throw tooMany(kind, event.caller);
     if (isSlow) place.releaseSharedSlot();
     event.place = place;
-    if (isPaced && most === undefined) return admission().pace.start(owner, () => event.signal);
+    if (isPaced && most === undefined) return services.admission.pace.start(owner, () => event.signal);
     return undefined;
   };
   return {
@@ -68,7 +71,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
       if (event.caller === undefined) return undefined;
       const owner = admittedOwner(event.caller);
       const most = mostOf(event.caller);
-      const place = admission()[kind].enter(owner, () => event.signal, most);
+      const place = services.admission[kind].enter(owner, () => event.signal, most);
       if (place instanceof Promise) return place.then((given) => hold(event, owner, most, given));
       return hold(event, owner, most, place);
     },

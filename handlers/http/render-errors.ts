@@ -1,11 +1,12 @@
 import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
-import type { HttpEvent, HttpResponse } from './http-event.ts';
-import { json } from '../route.ts';
-import type { Logger } from '../services.ts';
+import type { HttpResponse } from './http-event.ts';
+import { json, type Route } from '../route.ts';
+import type { Logger, Services } from '../services.ts';
 import type { Step } from './admit.ts';
 
-const byForm = secretRedactor([]);
+/** Removes everything in the form of a token. */
+export const redactTokens = secretRedactor([]);
 
 /** The body of every error response. */
 export interface ErrorBody {
@@ -30,7 +31,7 @@ export function errorResponse(
   requestId: string | undefined,
   log: Logger,
   operation: string,
-  redact = byForm,
+  redact = redactTokens,
   isBridge = false,
 ): HttpResponse {
   const bodyOf = (known: PortholeError): ErrorBody => ({
@@ -87,35 +88,23 @@ function hints(error: PortholeError): Record<string, string> {
   return {};
 }
 
-/**
- * Converts errors of later steps into responses.
- * @param challenge creates the `WWW-Authenticate` of a 401; default: `Bearer`
- * @param isBridge as for `errorResponse`
- */
+/** Converts errors of later steps into responses. */
 export function renderErrors(
-  log: Logger,
-  operation: string,
-  redact = byForm,
-  challenge?: (event: HttpEvent) => string | undefined,
-  isBridge = false,
+  services: Services,
+  { id, bridge, challenge }: Route,
+  redact: (text: string) => string,
 ): Step {
   return {
     onError: (request) => {
-      if (isAbort(request.error) && request.event.signal?.aborted === true) {
+      const { error, event } = request;
+      if (isAbort(error) && event.signal?.aborted === true) {
         request.response = { statusCode: CLIENT_GONE, headers: {} };
         return;
       }
-      request.response = errorResponse(
-        request.error,
-        request.event.requestContext.requestId,
-        log,
-        operation,
-        redact,
-        isBridge,
-      );
-      const { statusCode, headers } = request.response;
-      const asked = statusCode === 401 ? challenge?.(request.event) : undefined;
-      if (asked !== undefined) headers['www-authenticate'] = asked;
+      const response = errorResponse(error, event.requestContext.requestId, services.log, id, redact, bridge);
+      const asked = response.statusCode === 401 ? challenge?.(services, event.headers) : undefined;
+      if (asked !== undefined) response.headers['www-authenticate'] = asked;
+      request.response = response;
     },
   };
 }
