@@ -32,6 +32,7 @@ export const PACKAGES = Object.keys(ENTRIES) as readonly PackageFolder[];
 export async function buildPackage(name: PackageFolder, folder = join(ROOT, name, 'dist')): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   if (name === 'client') {
+    await execute(process.execPath, [join(ROOT, 'build/write-api-types.ts')]);
     await execute(process.execPath, [TSC, '--project', join(ROOT, name), '--outDir', folder]);
     return;
   }

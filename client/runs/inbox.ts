@@ -1,55 +1,21 @@
 import type { HttpClient } from '../http/http-client.ts';
+import type {
+  InboxComment,
+  InboxMessage,
+  InboxMessageWithPicture,
+  PageElement as FoundElement,
+} from '../api.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 
+export type { InboxMessage, InboxPin, Picture as PagePicture } from '../api.ts';
+
 /** An element of a page: what is known of it. Its texts are the page's: untrusted. */
-export interface PageElement {
-  /** CSS. */
-  readonly selector: string;
-  /** ARIA role. */
-  readonly role: string | null;
-  /** Accessible name. */
-  readonly name: string | null;
-  readonly component: string | null;
-  readonly file: string | null;
-  readonly line: number | null;
-  readonly column: number | null;
-}
-
-export interface InboxPin extends PageElement {
-  readonly port: number;
-  readonly path: string;
-}
-
-export interface PagePicture {
-  readonly media_type: 'image/png' | 'image/jpeg';
-  readonly width: number;
-  readonly height: number;
-  /** Base64. */
-  readonly data: string;
-}
-
-/** A comment of a person for the run's agent, or a reply to one. */
-export interface InboxMessage {
-  readonly message_id: string;
-  /** The comment that this replies to. */
-  readonly reply_to: string | null;
-  readonly by: 'owner' | 'admin' | 'member' | 'agent';
-  readonly at: string;
-  /** When the other side read it. */
-  readonly read_at: string | null;
-  readonly text: string;
-  readonly pin: InboxPin | null;
-  readonly has_picture: boolean;
-}
+export type PageElement = Omit<FoundElement, 'picture'>;
 
 export interface CommentOptions extends CallOptions {
   /** The element that the comment is about: `selector`, `port` and `path` at least. */
-  readonly pin?:
-    | (Pick<InboxPin, 'selector' | 'port' | 'path'> & {
-        readonly [Field in keyof PageElement]?: PageElement[Field];
-      })
-    | undefined;
-  readonly picture?: PagePicture | undefined;
+  readonly pin?: InboxComment['pin'] | undefined;
+  readonly picture?: InboxComment['picture'] | undefined;
 }
 
 /** Comments of people for the run's agent, and its replies. */
@@ -72,10 +38,7 @@ export class Inbox {
   }
 
   /** One message with its picture. */
-  get(
-    messageId: string,
-    { signal }: CallOptions = {},
-  ): Promise<InboxMessage & { readonly picture: PagePicture | null }> {
+  get(messageId: string, { signal }: CallOptions = {}): Promise<InboxMessageWithPicture> {
     return this.#http.json(`GET ${this.#path(messageId)}`, { signal });
   }
 
@@ -102,7 +65,7 @@ export class Inbox {
     port: number,
     point: { readonly x: number; readonly y: number },
     { path = '/', signal }: CallOptions & { readonly path?: string | undefined } = {},
-  ): Promise<PageElement & { readonly picture: PagePicture | null }> {
+  ): Promise<FoundElement> {
     return this.#http.json(`POST ${this.#run}/previews/${port}/element`, {
       json: { path, point },
       timeoutMs: LOOK_MS,

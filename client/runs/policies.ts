@@ -1,3 +1,4 @@
+import type { ApprovalPolicy } from '../api.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { pages } from '../http/pages.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
@@ -9,13 +10,7 @@ import type { CallOptions } from '../sandboxes/files.ts';
 export const APPROVAL_SCOPES = ['once', 'port', 'run', 'always'] as const;
 export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
 
-/** A permanent approval, given once for all later requests. */
-export interface PolicyInfo {
-  readonly policy_id: string;
-  readonly tool: string;
-  readonly scope: Exclude<ApprovalScope, 'once'>;
-  readonly [field: string]: unknown;
-}
+export type { ApprovalPolicy as PolicyInfo } from '../api.ts';
 
 /** Your approval policies. */
 export class Policies {
@@ -25,8 +20,8 @@ export class Policies {
     this.#http = http;
   }
 
-  list({ signal }: CallOptions = {}): AsyncGenerator<PolicyInfo, void> {
-    return pages<PolicyInfo>(this.#http, 'api/approval-policies', 'policies', {}, signal);
+  list({ signal }: CallOptions = {}): AsyncGenerator<ApprovalPolicy, void> {
+    return pages<ApprovalPolicy>(this.#http, 'api/approval-policies', 'policies', {}, signal);
   }
 
   delete(id: string, { signal }: CallOptions = {}): Promise<void> {

@@ -1,30 +1,13 @@
+import type { PortForwardSession, StartedPortForwardSession } from '../api.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { KeepAlive } from '../http/keep-alive.ts';
 import type { PortholeError } from '../http/porthole-error.ts';
 import type { Platform } from '../platform.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 
-/** A preview in the API's format. */
-export interface PreviewInfo {
-  /** The capability, and the name to stop it by. */
-  readonly session_id: string;
-  readonly target_port: number;
-  readonly local_port: number;
-  readonly preview_url: string | null;
-  readonly keepalive_url: string | null;
-  readonly started_at: string;
-  readonly expires_at: string | null;
-  readonly max_until: string | null;
-  /** Only in the response to a start: whether the app responds. */
-  readonly ready?: boolean;
-  readonly reason?: string;
-  /** Only if the gateway could not be asked: why, and the setting to change. */
-  readonly problem?: string;
-  /** Only with `reason: 'server_failed'`: the server's name, and the last lines of its log. */
-  readonly server?: string;
-  readonly log?: readonly string[];
-  readonly [field: string]: unknown;
-}
+/** A preview in the API's format. Only the response to a start says whether the app responds. */
+export type PreviewInfo = Omit<PortForwardSession, 'reason'> &
+  Partial<Pick<StartedPortForwardSession, 'ready' | 'reason' | 'problem' | 'server' | 'log'>>;
 
 export interface PreviewOptions extends CallOptions {
   /** Ends the current URL of the port and opens a new one. */

@@ -1,3 +1,4 @@
+import type { Diagnosis, Run as RunInfo, RunViewers, WaitingApproval } from '../api.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { type FollowedEvent, followEvents, type FollowOptions } from '../http/follow-events.ts';
 import type { SyncOptions } from '../node/sync-folder.ts';
@@ -13,62 +14,16 @@ import type { ApprovalScope } from './policies.ts';
 import { Preview, type PreviewInfo, type PreviewOptions } from './preview.ts';
 import { Server, type ServeOptions } from './server.ts';
 
-/**
- * With the owner's organisation: not at all; to see the run, its previews, files and output; or
- * also to work in its sandbox.
- */
-export type Sharing = 'private' | 'view' | 'work';
+export type { Diagnosis as DoctorReport, Run as RunInfo, WaitingApproval } from '../api.ts';
 
-/** A run in the API's format. */
-export interface RunInfo {
-  readonly run_id: string;
-  readonly owner: string;
-  readonly title: string | null;
-  readonly sandbox_id: string;
-  readonly auto_approve_tools: boolean;
-  /** What the people of the owner's organisation may do in it. */
-  readonly sharing: Sharing;
-  /** What you may do in it; `owner` has no limit. */
-  readonly access: 'owner' | 'work' | 'view';
-  readonly status: 'running' | 'completed';
-  readonly created_at: string;
-  readonly completed_at: string | null;
-  readonly [field: string]: unknown;
-}
-
+/** What the people of the owner's organisation may do in a run. */
+export type Sharing = RunInfo['sharing'];
 /** A person who has a run open. */
-export interface RunViewer {
-  readonly user: string;
-  readonly is_you: boolean;
-}
+export type RunViewer = RunViewers['viewers'][number];
 
 export interface ApproveOptions extends CallOptions {
   /** @default once */
   readonly scope?: ApprovalScope | undefined;
-}
-
-/** A pending request of an agent. */
-export interface WaitingApproval {
-  readonly request_id: string;
-  readonly run_id: string;
-  readonly tool: string;
-  /** The request, for people. */
-  readonly message: string;
-  /** RFC 3339. */
-  readonly requested_at: string;
-  readonly expires_at: string;
-  readonly [field: string]: unknown;
-}
-
-export interface DoctorReport {
-  readonly sandbox: string;
-  /** One sentence: what to do first. */
-  readonly advice: string;
-  /** The ports that previews may show, inclusive. */
-  readonly allowed_port_min: number;
-  readonly allowed_port_max: number;
-  readonly ports: readonly { readonly port: number; readonly ready: boolean; readonly advice: string }[];
-  readonly [field: string]: unknown;
 }
 
 /** Components of a run; `sandbox` is where it works. */
@@ -177,8 +132,8 @@ export class Run {
   }
 
   /** Why a preview does not show the app, and what to do. */
-  doctor(port?: number, { signal }: CallOptions = {}): Promise<DoctorReport> {
-    return this.#http.json<DoctorReport>(`GET ${this.#path}/sandbox/doctor`, { query: { port }, signal });
+  doctor(port?: number, { signal }: CallOptions = {}): Promise<Diagnosis> {
+    return this.#http.json<Diagnosis>(`GET ${this.#path}/sandbox/doctor`, { query: { port }, signal });
   }
 
   /** Opens a page of a live preview in a browser, and says whether it works. */

@@ -1,10 +1,13 @@
+import type { DelegatedCredential, Delegation as DelegationInfo } from '../api.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
 import type { CallOptions } from './files.ts';
 import type { Sandbox } from './sandbox.ts';
 
+export type { DelegatedCredential, Delegation as DelegationInfo } from '../api.ts';
+
 /** Delegable rights: reading files, writing files, running commands. */
-export type Scope = 'fs:read' | 'fs:write' | 'exec';
+export type Scope = DelegationInfo['scopes'][number];
 
 export interface DelegateOptions extends CallOptions {
   readonly scopes: readonly Scope[];
@@ -18,27 +21,6 @@ export interface DelegateOptions extends CallOptions {
   readonly renewable?: boolean | undefined;
   /** Name of the delegate, for people. */
   readonly label?: string | undefined;
-}
-
-/** A delegation as the API lists it: without its token. */
-export interface DelegationInfo {
-  readonly delegation_id: string;
-  readonly scopes: readonly Scope[];
-  readonly commands: readonly string[] | null;
-  readonly paths: readonly string[] | null;
-  readonly label: string | null;
-  readonly renewable: boolean;
-  /** RFC 3339. */
-  readonly created_at: string;
-  readonly expires_at: string;
-}
-
-/** The response to creating or renewing a delegation. */
-export interface DelegatedCredential {
-  readonly token: string;
-  readonly delegation_id: string;
-  /** RFC 3339. */
-  readonly expires_at: string;
 }
 
 type DelegatedSandbox = Pick<Sandbox, 'id' | 'dataplaneUrl' | 'delegations'>;

@@ -1,3 +1,4 @@
+import type { FileEntry, FileList as FileListing, TextMatches } from '../api.ts';
 import { fileForm } from '../http/file-form.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { parseObject } from '../http/parse-object.ts';
@@ -18,25 +19,7 @@ export interface CallOptions {
 /** Content to write: a stream is sent as it arrives, if `fetch` supports that. */
 export type FileContent = string | Uint8Array | Blob | ReadableStream<Uint8Array>;
 
-/** An entry of a folder, in the API's format. */
-export interface FileEntry {
-  /** Absolute. */
-  readonly path: string;
-  readonly name: string;
-  readonly type: 'file' | 'directory' | 'symlink' | 'other';
-  /** In bytes, of a file. */
-  readonly size: number | null;
-  /** RFC 3339. */
-  readonly mtime: string | null;
-  /** Octal, e.g. `0644`. */
-  readonly mode: string;
-}
-
-export interface FileListing {
-  readonly entries: readonly FileEntry[];
-  /** Whether entries are missing: list a subfolder. */
-  readonly truncated: boolean;
-}
+export type { FileEntry, FileList as FileListing, TextMatches } from '../api.ts';
 
 export interface ListFilesOptions extends CallOptions {
   /** Levels of folders to list, 1 to 16. @default 1 */
@@ -53,20 +36,7 @@ export interface SearchFilesOptions extends CallOptions {
 }
 
 /** A line of a file that contains a text. */
-export interface TextMatch {
-  /** Absolute. */
-  readonly path: string;
-  /** Its number, from 1. */
-  readonly line: number;
-  /** At most 400 characters of the line, with the first match. */
-  readonly text: string;
-}
-
-export interface TextMatches {
-  readonly matches: readonly TextMatch[];
-  /** Whether there may be more: search a subfolder. */
-  readonly truncated: boolean;
-}
+export type TextMatch = TextMatches['matches'][number];
 
 export interface DeleteOptions extends CallOptions {
   /** Whether a folder is deleted with its contents. @default false */

@@ -1,25 +1,14 @@
-/** A sandbox in the API's format, including fields that this version does not know. */
-export interface SandboxInfo {
-  readonly id: string;
-  readonly state: 'creating' | 'running' | 'stopped' | 'destroyed';
-  readonly owner: string;
-  readonly image: string | null;
-  readonly name: string | null;
-  readonly session_key: string | null;
-  readonly tags: Readonly<Record<string, string>>;
-  /** RFC 3339. */
-  readonly created_at: string;
-  readonly last_active_at: string;
-  readonly stopped_at: string | null;
-  readonly ttl_seconds: number | null;
-  /** When it is stopped without another heartbeat; null without a ttl, and while stopped. */
-  readonly expires_at: string | null;
-  /**
-   * Why its provider has stopped it, for instance as its files exceed its disk; null: it did not.
-   * Only `refresh()` asks for it.
-   */
-  readonly stop_reason?: string | null;
-  readonly [field: string]: unknown;
+import type { Sandbox, SandboxDetail, SecretRequest } from '../api.ts';
+
+export type { NetworkAttempt, NetworkPolicy, NetworkRule } from '../api.ts';
+
+/** A sandbox in the API's format. Only `refresh()` asks for its `stop_reason`. */
+export type SandboxInfo = Sandbox & Partial<Pick<SandboxDetail, 'stop_reason'>>;
+
+/** A value that never enters the sandbox: its variable has a placeholder there. */
+export interface Secret extends Omit<SecretRequest, 'methods'> {
+  readonly methods?: readonly string[] | undefined;
+  readonly value: string;
 }
 
 export interface Resources {
@@ -34,18 +23,6 @@ export interface Resources {
  */
 export type OnExit = 'keep' | 'delete';
 
-/** A value that never enters the sandbox: its variable has a placeholder there. */
-export interface Secret {
-  readonly name: string;
-  /** The one host that gets the value, over TLS: `api.example.com` or `api.example.com:8443`. */
-  readonly host: string;
-  /** Where the placeholder is replaced: any header, the query, or Basic credentials. */
-  readonly inject: 'header' | 'query' | 'basic';
-  /** @default every method */
-  readonly methods?: readonly string[] | undefined;
-  readonly value: string;
-}
-
 /** What a sandbox may reach. A list that is given replaces the one before. */
 export interface NetworkOptions {
   /** The network policy. `true` means `open`, `false` means `off`. @default the installation's */
@@ -58,33 +35,6 @@ export interface NetworkOptions {
   readonly ask?: boolean | undefined;
   /** Values for hosts that the policy allows. */
   readonly secrets?: readonly Secret[] | undefined;
-}
-
-/** A host or a rule with ports, methods or paths. */
-export type NetworkRule = string | { readonly host: string; readonly [field: string]: unknown };
-
-/** The network policy of a sandbox in the API's format. */
-export interface NetworkPolicy {
-  readonly network: 'off' | 'packages' | 'allowlist' | 'open';
-  readonly allow: readonly NetworkRule[];
-  readonly deny: readonly NetworkRule[];
-  readonly ask: boolean;
-}
-
-/** Equal attempts within a second are one. */
-export interface NetworkAttempt {
-  /** RFC 3339. */
-  readonly at: string;
-  readonly host: string;
-  readonly port: number;
-  /** `failed`: allowed, and the host does not answer. */
-  readonly decision: 'allowed' | 'blocked' | 'failed';
-  /** What decided, or why it failed. */
-  readonly rule: string;
-  readonly attempts: number;
-  readonly bytes_in: number;
-  readonly bytes_out: number;
-  readonly ms: number;
 }
 
 export interface CreateSandboxOptions extends NetworkOptions {

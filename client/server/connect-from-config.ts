@@ -1,3 +1,4 @@
+import type { SandboxValidation as Validation } from '../api.ts';
 import { HttpClient } from '../http/http-client.ts';
 import { PortholeError } from '../http/porthole-error.ts';
 import { environment } from '../platform.ts';
@@ -29,20 +30,7 @@ export interface ConnectOptions {
 }
 
 /** Porthole's validation of a sandbox and a credential. */
-export interface Validation {
-  readonly sandbox_id: string;
-  /** Whether the org has such a sandbox. */
-  readonly exists: boolean;
-  /** Whether the credential is valid for the sandbox. */
-  readonly valid: boolean;
-  /** Whether it has the owner's rights. */
-  readonly owner: boolean;
-  readonly scopes: readonly Scope[];
-  readonly commands: readonly string[] | null;
-  readonly paths: readonly string[] | null;
-  /** RFC 3339; null: it does not expire. */
-  readonly expires_at: string | null;
-}
+export type { SandboxValidation as Validation } from '../api.ts';
 
 /** A client's sandbox, as a server uses it. */
 export interface ConnectedSandbox {

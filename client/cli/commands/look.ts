@@ -75,7 +75,10 @@ async function target(context: Context) {
   return { ...(await runAndPort(context)), page };
 }
 
-async function say({ show }: Context, { summary, causes, ...seen }: PageCheck): Promise<void> {
+async function say(
+  { show }: Context,
+  { summary, causes, ...seen }: Omit<PageCheck, 'changed'>,
+): Promise<void> {
   const others = causes.slice(1).map(({ message }) => plain(`  also: ${message}`));
   await show({ summary, causes, ...seen }, plain(summary), ...others);
 }

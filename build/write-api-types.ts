@@ -1,8 +1,8 @@
 /**
- * `npm run console:types`: writes the types that the console is checked against. The file is not
+ * `npm run console:types`: writes the API's types for the console and the client. The files are not
  * checked in. (`openapi-typescript` needs the compiler's API, which TypeScript 7 does not have.)
  */
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
 import { openapiDocument } from '#handlers/ops/openapi-document.ts';
@@ -26,10 +26,16 @@ interface Operation {
 const HEAD =
   '/** Written by `npm run console:types` from the OpenAPI document: what each route takes and returns. */';
 
-writeFileSync(join(import.meta.dirname, '../console/src/api/api.ts'), await consoleApiTypes());
+const types = await apiTypes();
+for (const file of ['console/src/api/api.ts', 'client/api.ts']) {
+  const path = join(import.meta.dirname, '..', file);
+  // Atomic: another process may read it.
+  writeFileSync(`${path}.${process.pid}`, types);
+  renameSync(`${path}.${process.pid}`, path);
+}
 
 /** The types of every route that answers JSON or nothing, by its method and path, as TypeScript. */
-async function consoleApiTypes(): Promise<string> {
+async function apiTypes(): Promise<string> {
   const document = openapiDocument(ROUTES, { secured: true }) as unknown as {
     readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
     readonly components: { readonly schemas: Readonly<Record<string, Json>> };
