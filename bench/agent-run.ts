@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { createAuthenticator } from '#adapters/auth/authenticators.ts';
-import { deriveKeySet } from '#adapters/auth/key-set.ts';
+import { deriveKeySet } from '#protocol/guest/key-set.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';

@@ -106,7 +106,7 @@ const trimPlugin: Plugin = {
   },
 };
 
-const ENVIRONMENT = join(ROOT, 'host/config/environment-schema.ts');
+const ENVIRONMENT = join(ROOT, 'protocol/settings/environment-schema.ts');
 
 /**
  * Drops the descriptions of variables, which only `npm run config` and stacks print: each is one

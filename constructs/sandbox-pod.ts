@@ -8,7 +8,7 @@ import {
   sandboxIdLabels,
   sandboxObjectName,
 } from './names.ts';
-import { SANDBOX_SIZE } from './sandbox-size.ts';
+import { SANDBOX_SIZE } from '../protocol/settings/sandbox-size.ts';
 
 export interface SandboxPodProps extends SandboxProps {
   readonly sandboxId: string;

@@ -1,13 +1,11 @@
 import { PortholeError } from '#base/errors.ts';
 import { type Owner, sameOwner } from '#base/clock-and-ids.ts';
-import type { RunRecord, RunRecords, Sharing } from './runs/run-records.ts';
+import type { RunRecord, RunRecords } from './runs/run-records.ts';
+import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { SandboxRecord } from './sandboxes/sandbox-records.ts';
 import type { Grant } from './delegations/delegation-store.ts';
 import { isOfService } from './sandboxes/sandbox-owner.ts';
 import type { Actor, Role } from './previews/preview-events.ts';
-
-/** A key that can be tried over a network has at least this many characters. */
-export const MIN_KEY_LENGTH = 16;
 
 /** The session that a browser showed. */
 export interface SessionRef {

@@ -21,7 +21,7 @@ import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
 import type { MakeRoom } from '#core/sandboxes/make-room.ts';
 import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
 import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
-import type { Sharing } from '#core/runs/run-records.ts';
+import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { ProvisionAccess } from '#core/runs/agent-token.ts';
 import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';

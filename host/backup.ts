@@ -7,7 +7,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { DatabaseSync } from 'node:sqlite';
-import { EnvironmentSchema } from './config/environment-schema.ts';
+import { EnvironmentSchema } from '#protocol/settings/environment-schema.ts';
 import { DataFolderError, openDataFolder } from './data-folder.ts';
 import { explain } from './explain.ts';
 

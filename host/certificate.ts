@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from '#handlers/services.ts';
-import { ConfigError } from './config/config.ts';
+import { ConfigError } from '#protocol/settings/read-environment.ts';
 import type { KeyPair, ServerCertificate } from '#proxy/front/strict-server.ts';
 
 /** PEM files: the certificate with its chain, and its private key. */

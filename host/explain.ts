@@ -1,5 +1,5 @@
 import { PortholeError } from '#base/errors.ts';
-import { ConfigError } from './config/config.ts';
+import { ConfigError } from '#protocol/settings/read-environment.ts';
 import { DataFolderError } from './data-folder.ts';
 
 /** Why this process could not start, for a person at the terminal. */

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { addressRefusal } from '#core/auth/address-range.ts';
+import { addressRefusal } from '#base/address-range.ts';
 import type { BlockedHost, NetworkAccess } from '#core/network/network.ts';
 import type { NetworkRefusal } from '#core/network/network-policy.ts';
 import { packageRules } from '#core/network/network-presets.ts';

@@ -1,11 +1,7 @@
 import { join } from 'node:path';
 import { createAuthenticator } from '#adapters/auth/authenticators.ts';
-import {
-  createBrokerTokens,
-  createGuestKeys,
-  deriveKeySet,
-  loadOrCreateJwks,
-} from '#adapters/auth/key-set.ts';
+import { createBrokerTokens, createGuestKeys, deriveKeySet } from '#protocol/guest/key-set.ts';
+import { loadOrCreateJwks } from '#adapters/auth/key-file.ts';
 import { createSealedTexts, createSeals, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
@@ -19,7 +15,7 @@ import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archi
 import { workerSchemaValidator } from '#adapters/system/worker-schema-validator.ts';
 import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
 import type { ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
-import { ARCHIVED_WITHIN_MS } from '#core/archives/archive-store.ts';
+import { ARCHIVED_WITHIN_MS } from '#protocol/settings/shared-values.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { PageRechecker } from '#core/pages/recheck-pages.ts';
@@ -38,7 +34,7 @@ import { Terminals } from '#core/terminals/terminals.ts';
 import { createAdmission } from '#handlers/http/admit.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, secretsOf } from './config/config.ts';
-import { isOnOneMachine } from './config/contradictions.ts';
+import { isOnOneMachine } from '#protocol/settings/contradictions.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import type { Metrics } from './metrics.ts';
 import { openNetwork } from './open-network.ts';

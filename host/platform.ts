@@ -1,4 +1,4 @@
-import type { BrokerTokens } from '#adapters/auth/key-set.ts';
+import type { BrokerTokens } from '#protocol/guest/key-set.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import type { DiskSpace } from '#adapters/system/disk-reserve.ts';
 import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';

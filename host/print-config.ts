@@ -4,10 +4,11 @@
  * setting that holds its hash.
  */
 import { randomBytes } from 'node:crypto';
-import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
+import { createGuestKeys, deriveKeySet } from '#protocol/guest/key-set.ts';
+import { JwksSchema } from '#protocol/settings/shared-values.ts';
 import { hashedKey } from '#adapters/auth/sealed-sessions.ts';
 import { z } from 'zod';
-import { EnvironmentSchema } from './config/environment-schema.ts';
+import { EnvironmentSchema } from '#protocol/settings/environment-schema.ts';
 
 // EPIPE: a reader that stops early, such as `head`, is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));

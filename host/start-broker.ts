@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { createBrokerTokens, createGuestKeys, deriveKeySet } from '#adapters/auth/key-set.ts';
+import { createBrokerTokens, createGuestKeys, deriveKeySet } from '#protocol/guest/key-set.ts';
 import { createSealedTexts } from '#adapters/auth/sealed-texts.ts';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
 import { readBrokerToken } from '#adapters/egress/proxy-front.ts';
@@ -13,8 +13,9 @@ import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { Logger } from '#handlers/services.ts';
-import { type Config, ConfigError, secretsOf } from './config/config.ts';
-import { isOnOneMachine } from './config/contradictions.ts';
+import { type Config, secretsOf } from './config/config.ts';
+import { ConfigError } from '#protocol/settings/read-environment.ts';
+import { isOnOneMachine } from '#protocol/settings/contradictions.ts';
 import { clusterAccess } from './kubernetes-platform.ts';
 import { descriptorBudget, descriptorLimit } from './descriptor-budget.ts';
 import { limitPeers } from './limit-peers.ts';

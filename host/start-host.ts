@@ -21,7 +21,7 @@ import { type ConnectionLimits, limitConnections } from './limit-connections.ts'
 import { CALLS, limitPeers } from './limit-peers.ts';
 import { openCertificate } from './certificate.ts';
 import { type Config, secretsOf } from './config/config.ts';
-import { isOnOneMachine } from './config/contradictions.ts';
+import { isOnOneMachine } from '#protocol/settings/contradictions.ts';
 import type { DataFolder } from './data-folder.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';

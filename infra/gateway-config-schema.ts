@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { SandboxPodSchema } from '../host/config/environment-schema.ts';
+import { SandboxPodSchema } from '../protocol/settings/sandbox-pod-schema.ts';
 
 export const text = z.string().trim().min(1, 'must not be empty');
 export const whole = (min: number, max: number) => {

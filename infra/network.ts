@@ -7,7 +7,7 @@ import { BROKER_PORT, BROWSERS_PORT, CHANNEL_PORT, functionsPort } from './envir
 import { componentLabels, ownMetadata, STACK_LABELS } from './labels.ts';
 import { portRange } from './preview-services.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import { exceptionsOf } from '../core/auth/address-range.ts';
+import { exceptionsOf } from '../base/address-range.ts';
 
 /** Network policies of sandboxes and of the functions. */
 export class Network extends component('Network', ({ name, config, resolve, parent }) => {

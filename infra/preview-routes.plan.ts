@@ -6,7 +6,7 @@ import {
   PREVIEW_NAME,
   UPSTREAM_ORIGIN,
 } from '../constructs/names.ts';
-import { PREVIEW_TOKEN_PATTERN } from '../core/previews/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '../protocol/preview-words.ts';
 import { PREVIEW_PORT_HEADER } from '../protocol/guest/previews-protocol.ts';
 import { listenerGroup } from '../constructs/gateway-manifests.ts';
 import { servedZones } from './gateway.plan.ts';

@@ -1,14 +1,14 @@
-import { messageOf } from '../host/config/config.ts';
+import { messageOf } from '../protocol/settings/read-environment.ts';
 import { z } from 'zod';
-import { closestName } from '../core/sandboxes/closest-name.ts';
+import { closestName } from '../base/closest-name.ts';
 import { archiveProblems } from './archives.plan.ts';
 import { authorities, authorityFile, DATABASE_FOLDER } from './authorities.plan.ts';
-import { SANDBOX_SIZE } from '../constructs/sandbox-size.ts';
+import { SANDBOX_SIZE } from '../protocol/settings/sandbox-size.ts';
 import { sandboxProblems, sandboxProvider } from './sandbox-provider.plan.ts';
 import { startProblems, variableProblems } from './variables.ts';
 import { gatewayProblems, secretNamespaces } from './gateway.plan.ts';
 import { guestKeys } from './sandboxes.plan.ts';
-import { contains } from '../core/auth/address-range.ts';
+import { contains } from '../base/address-range.ts';
 import { GUEST_PREVIEW_PORT } from '../protocol/guest/previews-protocol.ts';
 import {
   FUNCTIONS_SECRET_KEYS,

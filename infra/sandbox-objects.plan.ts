@@ -1,6 +1,6 @@
 import { hasLabels, hasOnly, isNamed, quote } from '../constructs/admission-expressions.ts';
 import { ANNOTATIONS, DOMAIN, LABELS, SANDBOX_LABELS } from '../constructs/names.ts';
-import { SANDBOX_SIZE } from '../constructs/sandbox-size.ts';
+import { SANDBOX_SIZE } from '../protocol/settings/sandbox-size.ts';
 import { functionsPolicy } from './expressions.ts';
 import { SANDBOX_NAME } from './sandbox-pods.plan.ts';
 import { warmPoolNames } from './sandbox-provider.plan.ts';

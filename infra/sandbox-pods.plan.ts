@@ -7,7 +7,7 @@ import {
   SANDBOX_POD_LABELS,
 } from '../constructs/names.ts';
 import { placementFields, type Toleration } from '../constructs/pod-placement.ts';
-import { SANDBOX_SIZE } from '../constructs/sandbox-size.ts';
+import { SANDBOX_SIZE } from '../protocol/settings/sandbox-size.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import { functionsPolicy } from './expressions.ts';
 

@@ -1,4 +1,5 @@
-import { createGuestKeys, deriveKeySet, JwksSchema } from '../adapters/auth/key-set.ts';
+import { createGuestKeys, deriveKeySet } from '../protocol/guest/key-set.ts';
+import { JwksSchema } from '../protocol/settings/shared-values.ts';
 import { sandboxTemplateManifest, warmPoolManifest } from '../constructs/agent-sandbox-manifests.ts';
 import { defaultWarmPool } from './sandbox-provider.plan.ts';
 import { STACK_LABELS } from './labels.ts';

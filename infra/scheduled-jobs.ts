@@ -4,7 +4,7 @@ import { type Variable, archiveEnvironmentPlan } from './archives.plan.ts';
 import { type componentLabels, ownMetadata } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import { component } from './settled.ts';
-import { ARCHIVED_WITHIN_MS } from '../core/archives/archive-store.ts';
+import { ARCHIVED_WITHIN_MS } from '../protocol/settings/shared-values.ts';
 import { sandboxProvider } from './sandbox-provider.plan.ts';
 
 interface EveryMinute {

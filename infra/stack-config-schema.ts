@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { TEMPLATE_SIZE } from '../constructs/agent-sandbox-manifests.ts';
-import { MIN_KEY_LENGTH } from '../core/callers.ts';
-import { reachesMetadataOnly } from '../core/auth/address-range.ts';
-import { variableFaults } from '../host/config/config.ts';
-import { type Environment, EnvironmentSchema, SandboxPodSchema } from '../host/config/environment-schema.ts';
+import { MIN_KEY_LENGTH } from '../protocol/settings/shared-values.ts';
+import { reachesMetadataOnly } from '../base/address-range.ts';
+import { variableFaults } from '../protocol/settings/read-environment.ts';
+import { type Environment, EnvironmentSchema } from '../protocol/settings/environment-schema.ts';
+import { SandboxPodSchema } from '../protocol/settings/sandbox-pod-schema.ts';
 import {
   Certificates,
   certificate,

@@ -1,6 +1,6 @@
-import { closestName } from '../core/sandboxes/closest-name.ts';
-import { ConfigError, readConfig, variableFaults } from '../host/config/config.ts';
-import { type Environment, EnvironmentSchema } from '../host/config/environment-schema.ts';
+import { closestName } from '../base/closest-name.ts';
+import { ConfigError, readEnvironment, variableFaults } from '../protocol/settings/read-environment.ts';
+import { type Environment, EnvironmentSchema } from '../protocol/settings/environment-schema.ts';
 import { previewVariable, type StackConfig } from './stack-config-schema.ts';
 import { CHANNEL_PORT, environmentPlan, secretsPlan, textOf } from './environment.plan.ts';
 import { defaultWarmPool, sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
@@ -141,7 +141,7 @@ export function startProblems(config: StackConfig, isUnknown: (text: string) => 
 /** Problems of this environment that the functions reject, one line each; shows no secret. */
 export function environmentFaults(environment: Readonly<Record<string, string>>): readonly string[] {
   try {
-    readConfig(environment);
+    readEnvironment(environment);
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import type { KeySet } from './key-set.ts';
+import type { KeySet } from '#protocol/guest/key-set.ts';
 
 /** Encrypts texts for storage that others may read, such as a database and its backups. */
 export interface SealedTexts {

@@ -5,7 +5,7 @@ import type { AgentClaims, SandboxClaims, Tokens } from '#core/auth/authenticato
 import { formatPreviewToken } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
-import type { KeySet, SigningKey } from './key-set.ts';
+import type { KeySet, SigningKey } from '#protocol/guest/key-set.ts';
 
 /** Verified tokens cached per kind. A miss costs one signature check. */
 const MAX_VERIFIED = 1_000;

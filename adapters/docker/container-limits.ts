@@ -1,3 +1,4 @@
+import { SANDBOX_SIZE } from '#protocol/settings/sandbox-size.ts';
 import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 
@@ -12,4 +13,4 @@ export interface SandboxLimits extends SandboxSize {
 }
 
 /** The same as in a cluster; processes of a large build, an eighth of a kernel's default. */
-export const DEFAULT_LIMITS: SandboxLimits = { ...DEFAULT_SIZE, pids: 4_096 };
+export const DEFAULT_LIMITS: SandboxLimits = { ...DEFAULT_SIZE, pids: SANDBOX_SIZE.pids };

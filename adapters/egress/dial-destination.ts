@@ -4,7 +4,7 @@ import { type ClientRequest, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
-import { type AddressRefusal, addressRefusal } from '#core/auth/address-range.ts';
+import { type AddressRefusal, addressRefusal } from '#base/address-range.ts';
 import { destinationText, type Destination } from '#core/network/network-policy.ts';
 import { endpointOf, hostText, type NetworkHost, readHost } from '#core/network/network-host.ts';
 import { connectDirect } from '#proxy/direct-socket.ts';

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { contains } from '#core/auth/address-range.ts';
+import { contains } from '#base/address-range.ts';
 
 /** The machine's HTTP proxies, from its environment variables. */
 export interface MachineProxies {

@@ -1,4 +1,4 @@
-import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
+import { SANDBOX_SIZE } from '#protocol/settings/sandbox-size.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 
 /** The size of a sandbox that requests none, with every provider. */

@@ -1,13 +1,8 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { PortholeError } from '#base/errors.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
-import {
-  type RunFilter,
-  type RunRecord,
-  type RunRecords,
-  type RunSort,
-  SHARING,
-} from '#core/runs/run-records.ts';
+import { type RunFilter, type RunRecord, type RunRecords, type RunSort } from '#core/runs/run-records.ts';
+import { SHARING } from '#protocol/settings/shared-values.ts';
 import { withdrawWaiting } from './sql-approvals.ts';
 import { all, count, first, instantText, ownedBy, type SqlDialect } from './sql-dialect.ts';
 import {

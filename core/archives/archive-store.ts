@@ -43,9 +43,3 @@ export interface ArchiveRecords {
   /** Returns false if it does not exist. */
   remove(id: string): Promise<boolean>;
 }
-
-/**
- * Timeout for archiving one workspace, in milliseconds: a server that hangs must not block all
- * others.
- */
-export const ARCHIVED_WITHIN_MS = 30 * 60_000;

@@ -1,4 +1,4 @@
-import { PREVIEW_TOKEN_PATTERN } from '../previews/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 
 /**
  * Secrets that no log line and no error may contain: preview tokens (also within host names),

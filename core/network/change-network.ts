@@ -2,13 +2,8 @@ import { PortholeError } from '#base/errors.ts';
 import type { NetworkAccess } from './network.ts';
 import type { Records } from '../records.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import {
-  isWithin,
-  MAX_RULES,
-  type NetworkMode,
-  type NetworkPolicy,
-  type NetworkRule,
-} from './network-policy.ts';
+import { isWithin, MAX_RULES, type NetworkPolicy, type NetworkRule } from './network-policy.ts';
+import { type NetworkMode } from '#protocol/settings/shared-values.ts';
 import { isNetworkTool } from './ask-owner.ts';
 import type { SandboxSecrets } from './network-secrets.ts';
 import { requestedSecrets, type SecretInput } from './requested-secrets.ts';

@@ -1,14 +1,7 @@
 /** Network policy of a sandbox: a pure decision over the policy, the presets and a destination. */
-import type { AddressRefusal } from '../auth/address-range.ts';
+import type { AddressRefusal } from '#base/address-range.ts';
+import { NETWORK_MODES, type NetworkMode } from '#protocol/settings/shared-values.ts';
 import { hostText, type NetworkHost } from './network-host.ts';
-
-export const NETWORK_MODES = ['off', 'packages', 'allowlist', 'open'] as const;
-
-/**
- * `off`: nothing. `packages`: package registries and `allow`. `allowlist`: `allow` only. `open`:
- * everything except private networks and `deny`.
- */
-export type NetworkMode = (typeof NETWORK_MODES)[number];
 
 export interface NetworkRule {
   /** A DNS name, or `*.` and a name: every name below it, not the name itself. */

@@ -1,4 +1,5 @@
-import type { NetworkMode, NetworkRefusal, PresetRule } from './network-policy.ts';
+import type { NetworkRefusal, PresetRule } from './network-policy.ts';
+import type { NetworkMode } from '#protocol/settings/shared-values.ts';
 import type { SandboxAuthority } from './network-secrets.ts';
 
 /** A connection attempt of a sandbox. */

@@ -1,18 +1,8 @@
 import { createHash } from 'node:crypto';
-import { PREVIEW_WORDS } from './preview-messages.ts';
+import { PREVIEW_WORDS, TOKEN_SUFFIX_LENGTH } from '#protocol/preview-words.ts';
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
-/** 128 bits at 5 bits a character. */
-const SUFFIX_LENGTH = 26;
 const HOST_SUFFIX = '-preview';
-const WORD_LENGTHS = PREVIEW_WORDS.map(({ length }) => length);
-
-/**
- * Pattern of every minted token, for JavaScript and RE2: three words and the base32 suffix. The log
- * redactor, the admission policy and the tests use this definition.
- */
-export const PREVIEW_TOKEN_PATTERN = `(?:[a-z]{${Math.min(...WORD_LENGTHS)},${Math.max(...WORD_LENGTHS)}}-){3}[a-z2-7]{${SUFFIX_LENGTH}}`;
-
 /** Maximum length of a DNS label (RFC 1035 §2.3.4). */
 const MAX_LABEL = 63;
 
@@ -50,7 +40,7 @@ export function base32(bytes: Uint8Array): string {
  */
 export function isPreviewToken(text: string): boolean {
   return (
-    text.length > SUFFIX_LENGTH &&
+    text.length > TOKEN_SUFFIX_LENGTH &&
     text.length + HOST_SUFFIX.length <= MAX_LABEL &&
     /^[a-z0-9][a-z0-9-]*[a-z0-9]$/.test(text)
   );

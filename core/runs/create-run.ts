@@ -14,7 +14,8 @@ import { asEssential } from '#base/essential-work.ts';
 import type { Records } from '../records.ts';
 import { outsideToken, type ProvisionAccess } from './agent-token.ts';
 import { runCompleted, runCreated, runShared, sandboxCreated } from './run-events.ts';
-import type { RunRecord, Sharing } from './run-records.ts';
+import type { RunRecord } from './run-records.ts';
+import type { Sharing } from '#protocol/settings/shared-values.ts';
 
 interface CompleteRunDeps {
   readonly records: Pick<Records, 'runs' | 'sandboxes'>;

@@ -1,4 +1,5 @@
-import type { RunRecord, Sharing } from './run-records.ts';
+import type { RunRecord } from './run-records.ts';
+import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { NewEvent, RunEventType } from './timeline.ts';
 

@@ -1,14 +1,7 @@
+import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import type { ListFilter, Page, PageRequest } from '#base/reads.ts';
 import type { NewEvent } from './timeline.ts';
-
-/**
- * What the people of the owner's organisation may do in a run: nothing; read it, its previews,
- * files and output; or also work in its sandbox. Approvals, sharing, ending and deleting stay the
- * owner's.
- */
-export const SHARING = ['private', 'view', 'work'] as const;
-export type Sharing = (typeof SHARING)[number];
 
 export interface RunRecord {
   readonly id: string;

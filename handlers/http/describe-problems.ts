@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { closestName } from '#core/sandboxes/closest-name.ts';
+import { closestName } from '#base/closest-name.ts';
 
 /** Secret fields: an error never repeats their values, or any value below `env`. */
 const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
-import { closestName } from '#core/sandboxes/closest-name.ts';
+import { closestName } from '#base/closest-name.ts';
 import { loopTurns } from '#base/loop-turns.ts';
 import { type ListFilter, MAX_TOTAL } from '#base/reads.ts';
 import type { Route } from '../route.ts';

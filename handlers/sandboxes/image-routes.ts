@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { deleteImage, listImages, putImage } from '#core/images/image-catalogue.ts';
 import type { CatalogueImage } from '#core/images/image-store.ts';
 import { defineRoute, json } from '../route.ts';
-import { ImageFields, ImageName, toCatalogueImage } from './image-schemas.ts';
+import { ImageFields, ImageName, toCatalogueImage } from '#protocol/settings/image-schemas.ts';
 import { requireAdmin } from './warm-pool-routes.ts';
 
 const deleteImageRoute = defineRoute({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import { MAX_RULES, NETWORK_MODES, type NetworkRule, ruleText } from '#core/network/network-policy.ts';
+import { MAX_RULES, type NetworkRule, ruleText } from '#core/network/network-policy.ts';
+import { NETWORK_MODES } from '#protocol/settings/shared-values.ts';
 import { HTTPS_PORT, MAX_SECRETS, type NetworkSecret, SECRET_PLACES } from '#core/network/network-secrets.ts';
 
 const Rule = z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Access } from '#core/callers.ts';
-import { NETWORK_MODES } from '#core/network/network-policy.ts';
+import { NETWORK_MODES } from '#protocol/settings/shared-values.ts';
 import { expiryOf } from '#core/sandboxes/sandbox-lifecycle.ts';
 import type { Enforcement, Sandboxes, SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';

@@ -1,26 +1,12 @@
-import type { z } from 'zod';
 import { engineAddress } from '#adapters/docker/engine-address.ts';
 import { readMachineProxies } from '#adapters/egress/machine-proxies.ts';
-import type { NetworkMode } from '#core/network/network-policy.ts';
-import { closestName } from '#core/sandboxes/closest-name.ts';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
 import { endpointOf } from '#core/network/network-host.ts';
+import { accessKeys, archiveCredentials, isOnOneMachine } from '#protocol/settings/contradictions.ts';
+import { DOCKER_IMAGE, type Environment } from '#protocol/settings/environment-schema.ts';
+import { readEnvironment } from '#protocol/settings/read-environment.ts';
+import type { NetworkMode } from '#protocol/settings/shared-values.ts';
 import { machineMemory, withDefaults } from './default-quotas.ts';
-import { accessKeys, archiveCredentials, contradictions, isOnOneMachine } from './contradictions.ts';
-import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
-
-/** An invalid configuration: every problem, one line each. */
-export class ConfigError extends Error {
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(
-      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
-    );
-    this.name = 'ConfigError';
-    this.problems = problems;
-  }
-}
 
 /** Read once at the start, frozen, and passed down. `EnvironmentSchema` describes each setting. */
 export type Config = Readonly<ReturnType<typeof shape>>;
@@ -29,38 +15,21 @@ export type DockerOptions = NonNullable<Config['docker']>;
 
 /** @throws ConfigError naming every problem at once */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const problems: string[] = [...unknownNames(environment)];
-  const read: Record<string, unknown> = {};
-  // One by one, so that one invalid variable does not hide contradictions between the others.
-  for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
-    const { success, data, error } = schema.safeParse(environment[name]);
-    if (success) read[name] = data;
-    else problems.push(...error.issues.map((issue) => problemOf(name, issue)));
+  return Object.freeze(shape(readEnvironment(environment, engineProblems(environment))));
+}
+
+/** `DOCKER_HOST` is set for other programs too, so it is only checked with this provider. */
+function engineProblems({
+  PORTHOLE_PROVIDER: provider,
+  DOCKER_HOST: host,
+}: Readonly<Record<string, string | undefined>>): string[] {
+  if (provider !== 'docker') return [];
+  try {
+    engineAddress(host);
+    return [];
+  } catch (error) {
+    return [`DOCKER_HOST: ${(error as Error).message}`];
   }
-  problems.push(...contradictions(read, environment));
-  if (problems.length > 0) throw new ConfigError(problems);
-  return Object.freeze(shape(read as Environment));
-}
-
-/** Problems of one variable's text, one line each; lines never contain the value. */
-export function variableFaults(name: keyof Environment, value: string): string[] {
-  const { error } = EnvironmentSchema.shape[name].safeParse(value);
-  return (error?.issues ?? []).map((issue) => problemOf(name, issue));
-}
-
-function problemOf(name: string, issue: z.core.$ZodIssue): string {
-  return `${place(name, issue.path)}: ${messageOf(issue)}`;
-}
-
-/** zod wraps the problem of a record's key in a generic message. */
-export function messageOf(issue: z.core.$ZodIssue): string {
-  return issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
-}
-
-/** The location of a problem; never the invalid key itself. */
-function place(name: string, path: readonly PropertyKey[]): string {
-  const inner = name === 'PORTHOLE_API_KEYS' && path.length > 0 ? ['(a key)', ...path.slice(1)] : path;
-  return [name, ...inner.map(String)].join(' ▸ ');
 }
 
 const MIB = 1_048_576;
@@ -260,32 +229,3 @@ export function secretsOf({
     ),
   ];
 }
-
-/**
- * Unknown variables with our prefixes: most likely typing errors, which would otherwise be silent.
- */
-function unknownNames(environment: Readonly<Record<string, string | undefined>>): string[] {
-  const known = Object.keys(EnvironmentSchema.shape);
-  return Object.keys(environment)
-    .filter(
-      (name) =>
-        /^(PORTHOLE_|SANDBOX_PREVIEW_|WARM_POOL_|SNAPSHOT_|Sandbox__)/i.test(name) &&
-        !known.includes(name) &&
-        !ELSEWHERE.has(name),
-    )
-    .map((name) => {
-      const close = closestName(name, known);
-      return `${name}: not a setting of Porthole${close === undefined ? ' (npm run config lists them)' : `; did you mean ${close}?`}`;
-    });
-}
-
-/** Ours, but read by other programs than the host: the tests' tools, and clients. */
-const ELSEWHERE = new Set([
-  'PORTHOLE_URL',
-  'PORTHOLE_TOKEN',
-  'PORTHOLE_CACHE_DIR',
-  'PORTHOLE_CLUSTER_NUMBER',
-  'PORTHOLE_CLUSTER_DIR',
-  'PORTHOLE_AGENT_SANDBOX_CRDS',
-  'PORTHOLE_TEST_TRIES',
-]);

@@ -1,5 +1,6 @@
-import { type Config, ConfigError, readConfig } from '../config/config.ts';
-import { isOnOneMachine, isShortKey, SHORT_KEY } from '../config/contradictions.ts';
+import { type Config, readConfig } from '../config/config.ts';
+import { ConfigError } from '#protocol/settings/read-environment.ts';
+import { isOnOneMachine, isShortKey, SHORT_KEY } from '#protocol/settings/contradictions.ts';
 
 // All that opens the services of a function is one module, because each costs time.
 export { secretsOf } from '../config/config.ts';

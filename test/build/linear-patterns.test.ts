@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { PREVIEW_TOKEN_PATTERN } from '../../core/previews/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { findPatterns, type FoundPattern } from './patterns/find-patterns.ts';
 
 /** Whatever meets text of a sandbox, a page, a client or a server. */

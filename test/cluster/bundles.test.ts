@@ -4,7 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { PREVIEW_TOKEN_PATTERN, previewName } from '#core/previews/preview-token.ts';
+import { previewName } from '#core/previews/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { ANNOTATIONS, formatTime, LABELS, timeSlot } from '#constructs/names.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import type { GatewayEvent } from '#host/serverless/gateway-event.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { startHostProcess } from '#test/support/host-process.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type CommandResult, execute, serve } from '#test/host/support/commands.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { ConfigError, readConfig, secretsOf } from '#host/config/config.ts';
+import { readConfig, secretsOf } from '#host/config/config.ts';
+import { ConfigError } from '#protocol/settings/read-environment.ts';
 
 const DATA = { bucket: 'data', endpoint: 'https://s3.example.com' };
 const KEYS = { access_key_id: 'id', secret_access_key: 'the-secret-of-a-binding' };

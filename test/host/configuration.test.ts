@@ -5,8 +5,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, readConfig } from '#host/config/config.ts';
-import { EnvironmentSchema } from '#host/config/environment-schema.ts';
+import { readConfig } from '#host/config/config.ts';
+import { ConfigError } from '#protocol/settings/read-environment.ts';
+import { EnvironmentSchema } from '#protocol/settings/environment-schema.ts';
 import { startHostProcess } from '#test/support/host-process.ts';
 
 const problemsOf = (environment: Record<string, string>): readonly string[] => {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { serve } from './support/commands.ts';
 import { decide, readTimeline, type TimelineEvent } from './support/approvals.ts';

@@ -1,6 +1,7 @@
 import { rootCertificates } from 'node:tls';
 import { expect, test } from '@jest/globals';
-import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
+import { createGuestKeys, deriveKeySet } from '#protocol/guest/key-set.ts';
+import { JwksSchema } from '#protocol/settings/shared-values.ts';
 import { accessPlan } from '../../infra/access.ts';
 import { browsersAccountPlan, browsersDeploymentPlan, browsersServicePlan } from '../../infra/browsers.ts';
 import { environmentPlan } from '../../infra/environment.plan.ts';

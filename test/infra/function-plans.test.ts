@@ -1,6 +1,7 @@
 import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from '@jest/globals';
-import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
+import { createGuestKeys, deriveKeySet } from '#protocol/guest/key-set.ts';
+import { JwksSchema } from '#protocol/settings/shared-values.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { GUEST_STATE, guestKeysOf } from '#protocol/guest/guest-pod.ts';
 import { accessPlan } from '../../infra/access.ts';

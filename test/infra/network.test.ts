@@ -1,6 +1,6 @@
 import { STACK_LABELS } from '../../infra/labels.ts';
 import { describe, expect, test } from '@jest/globals';
-import { contains, exceptionsOf, reachesMetadataOnly } from '#core/auth/address-range.ts';
+import { contains, exceptionsOf, reachesMetadataOnly } from '#base/address-range.ts';
 import {
   brokerPlan,
   channelPlan,

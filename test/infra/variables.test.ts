@@ -1,6 +1,6 @@
 import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from '@jest/globals';
-import { EnvironmentSchema } from '#host/config/environment-schema.ts';
+import { EnvironmentSchema } from '#protocol/settings/environment-schema.ts';
 import { archiveEnvironmentPlan } from '../../infra/archives.plan.ts';
 import { environmentPlan, secretsPlan } from '../../infra/environment.plan.ts';
 import { deploymentPlan, servicePlan } from '../../infra/functions.ts';

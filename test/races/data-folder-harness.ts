@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { openLocalPlane } from '#adapters/gateway/local-plane.ts';
-import { deriveKeySet, loadOrCreateJwks } from '#adapters/auth/key-set.ts';
+import { deriveKeySet } from '#protocol/guest/key-set.ts';
+import { loadOrCreateJwks } from '#adapters/auth/key-file.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { randomIds } from '#adapters/system/clock-and-random-ids.ts';

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
+import { createGuestKeys, deriveKeySet } from '#protocol/guest/key-set.ts';
+import { JwksSchema } from '#protocol/settings/shared-values.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../host/browsers.ts');
 

@@ -1,4 +1,4 @@
-import { deriveKeySet } from '#adapters/auth/key-set.ts';
+import { deriveKeySet } from '#protocol/guest/key-set.ts';
 import { createSealedTexts, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
 
 /** Seals with keys of these ids, the first of which seals. */

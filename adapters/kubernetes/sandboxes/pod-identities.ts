@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { SandboxPodClaims } from '#adapters/auth/key-set.ts';
+import type { SandboxPodClaims } from '#protocol/guest/key-set.ts';
 import { sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { Guest, type Guests } from '#core/processes/guest.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deriveKeySet, JwksSchema, loadOrCreateJwks } from '#adapters/auth/key-set.ts';
+import { deriveKeySet } from '#protocol/guest/key-set.ts';
+import { JwksSchema } from '#protocol/settings/shared-values.ts';
+import { loadOrCreateJwks } from '#adapters/auth/key-file.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 
 const key = (kid: string, fill = kid) => ({

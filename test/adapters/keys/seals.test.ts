@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { createSecretKey } from 'node:crypto';
 import { CompactEncrypt, EncryptJWT, SignJWT } from 'jose';
-import { deriveKeySet, type Jwks } from '#adapters/auth/key-set.ts';
+import { deriveKeySet } from '#protocol/guest/key-set.ts';
+import { type Jwks } from '#protocol/settings/shared-values.ts';
 import { createSeals } from '#adapters/auth/sealed-texts.ts';
 
 const key = (kid: string): Jwks['keys'][number] => ({

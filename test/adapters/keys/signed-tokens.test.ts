@@ -1,4 +1,4 @@
-import { deriveKeySet } from '#adapters/auth/key-set.ts';
+import { deriveKeySet } from '#protocol/guest/key-set.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { tokensContract } from '#test/contracts/tokens.contract.ts';
 

@@ -7,7 +7,8 @@ import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-ob
 import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import { AgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
-import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
+import { createGuestKeys, deriveKeySet } from '#protocol/guest/key-set.ts';
+import { JwksSchema } from '#protocol/settings/shared-values.ts';
 import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';

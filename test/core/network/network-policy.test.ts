@@ -9,7 +9,7 @@ import {
 } from '#core/network/network-policy.ts';
 import { packageRules } from '#core/network/network-presets.ts';
 import { readRule } from '#core/network/network-rule.ts';
-import { addressRefusal } from '#core/auth/address-range.ts';
+import { addressRefusal } from '#base/address-range.ts';
 
 const PRESETS = packageRules([{ preset: 'npm', host: 'mirror.corp.test', port: 8443 }]);
 

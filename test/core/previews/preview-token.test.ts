@@ -6,10 +6,10 @@ import {
   isPreviewToken,
   parsePreviewHost,
   previewHost,
-  PREVIEW_TOKEN_PATTERN,
   previewName,
   tokenFingerprint,
 } from '#core/previews/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 
 const REFERENCE_TOKEN = 'swift-falcon-amber-k7m2q9x4n8b3r6t5w1z0c2d4f7';

@@ -9,7 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { afterEach, expect } from '@jest/globals';
-import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
 

@@ -1,9 +1,5 @@
-import { engineAddress } from '#adapters/docker/engine-address.ts';
-import { MIN_KEY_LENGTH } from '#core/callers.ts';
-import type { BucketCredentials } from '#core/mounts/mount-bucket.ts';
-import { NETWORK_MODES, type NetworkMode } from '#core/network/network-policy.ts';
-import { zoneNames } from '#core/previews/preview-limits.ts';
 import { type Environment, ONE_MACHINE_PROVIDERS } from './environment-schema.ts';
+import { MIN_KEY_LENGTH, NETWORK_MODES, type NetworkMode } from './shared-values.ts';
 
 export const NEEDS_IMAGE = 'required with the provider kubernetes: the image of sandboxes that ask for none';
 export const NEEDS_WARM_POOL =
@@ -73,14 +69,6 @@ export function contradictions(
   if (usual !== undefined && widest !== undefined && rank(usual) > rank(widest)) {
     problems.push(`PORTHOLE_NETWORK_DEFAULT: ${usual} is wider than PORTHOLE_NETWORK_WIDEST (${widest})`);
   }
-  if (env.PORTHOLE_PROVIDER === 'docker') {
-    // Set for other programs too, so it is only checked with this provider.
-    try {
-      engineAddress(given['DOCKER_HOST']);
-    } catch (error) {
-      problems.push(`DOCKER_HOST: ${(error as Error).message}`);
-    }
-  }
   if (env.PORTHOLE_PROVIDER === 'kubernetes' && given['PORTHOLE_SANDBOX_IMAGE'] === undefined) {
     problems.push(`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`);
   }
@@ -107,7 +95,7 @@ function zoneProblems({
   if (provider !== undefined && isOnOneMachine({ provider })) {
     return [`PORTHOLE_ZONES: needs a cluster, and PORTHOLE_PROVIDER is ${provider}: remove one of them`];
   }
-  const names = zoneNames({ zoneSuffix, zones });
+  const names = [zoneSuffix, ...zones.map(({ zone }) => zone)];
   const nested = names.flatMap((zone, at) =>
     names
       .filter(
@@ -129,7 +117,7 @@ function isLoopback(host: string): boolean {
 }
 
 /** The keys of the archive bucket; undefined if none are set. */
-export function archiveCredentials(env: Partial<Environment>): BucketCredentials | undefined {
+export function archiveCredentials(env: Partial<Environment>) {
   return (
     accessKeys(env.PORTHOLE_ARCHIVE_ACCESS_KEY_ID, env.PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY) ??
     accessKeys(env.AWS_ACCESS_KEY_ID, env.AWS_SECRET_ACCESS_KEY)
@@ -137,10 +125,7 @@ export function archiveCredentials(env: Partial<Environment>): BucketCredentials
 }
 
 /** Keys of a bucket; undefined if one of the two is not set. */
-export function accessKeys(
-  accessKeyId: string | undefined,
-  secretAccessKey: string | undefined,
-): BucketCredentials | undefined {
+export function accessKeys(accessKeyId: string | undefined, secretAccessKey: string | undefined) {
   if (accessKeyId === undefined || secretAccessKey === undefined) return undefined;
   return accessKeyId === '' || secretAccessKey === '' ? undefined : { accessKeyId, secretAccessKey };
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
 
 const amount = z.number('must be a number, or null for any amount').min(0, 'must be at least 0');
 const wholeAmount = amount.int('must be whole');
@@ -41,7 +40,7 @@ function toQuota({
   cpu,
   memory_mb: memoryMb,
   disk_mb: diskMb,
-}: z.infer<typeof OwnQuota>): Quota {
+}: z.infer<typeof OwnQuota>) {
   return {
     ...(sandboxes !== undefined && { sandboxes }),
     ...(runs !== undefined && { runs }),

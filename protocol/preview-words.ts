@@ -69,3 +69,14 @@ export const PREVIEW_WORDS: readonly string[] = [
   'tidal',
   'willow',
 ];
+
+const LENGTHS = PREVIEW_WORDS.map(({ length }) => length);
+
+/** 128 bits at 5 bits a character. */
+export const TOKEN_SUFFIX_LENGTH = 26;
+
+/**
+ * Pattern of every minted token, for JavaScript and RE2: three words and the base32 suffix. The log
+ * redactor, the admission policy and the tests use this definition.
+ */
+export const PREVIEW_TOKEN_PATTERN = `(?:[a-z]{${Math.min(...LENGTHS)},${Math.max(...LENGTHS)}}-){3}[a-z2-7]{${TOKEN_SUFFIX_LENGTH}}`;

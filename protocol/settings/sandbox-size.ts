@@ -10,4 +10,6 @@ export const SANDBOX_SIZE = {
   workspaceMebibytes: 10_240,
   /** Of `/tmp`, and of the home folder, in MiB. */
   scratchMebibytes: 2_048,
+  /** Processes and threads of a container: an eighth of a kernel's default. */
+  pids: 4_096,
 } as const;

@@ -5,39 +5,9 @@ import {
   createSecretKey,
   hkdfSync,
   type KeyObject,
-  randomBytes,
 } from 'node:crypto';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
-import { z } from 'zod';
-import {
-  type GuestKeys,
-  publicKeyText,
-  readJwt,
-  signGuestToken,
-  signJwt,
-} from '#protocol/guest/guest-pod.ts';
-
-/** A JSON Web Key Set (RFC 7517) of symmetric keys; the first one signs, all of them verify. */
-export const JwksSchema = z.strictObject({
-  keys: z
-    .array(
-      z.object({
-        kty: z.literal('oct', { error: 'only symmetric keys ("kty": "oct") are accepted' }),
-        kid: z
-          .string()
-          .regex(/^[A-Za-z0-9._-]{1,64}$/, 'kid must be 1 to 64 letters, digits, ".", "_" or "-"'),
-        k: z
-          .string()
-          .refine(
-            (k) => Buffer.from(k, 'base64url').length >= 32,
-            'k must hold at least 32 bytes, base64url-encoded',
-          ),
-      }),
-    )
-    .min(1, 'at least one key is needed')
-    .refine((keys) => new Set(keys.map((key) => key.kid)).size === keys.length, 'every kid must be unique'),
-});
-export type Jwks = z.infer<typeof JwksSchema>;
+import type { Jwks } from '../settings/shared-values.ts';
+import { type GuestKeys, publicKeyText, readJwt, signGuestToken, signJwt } from './guest-pod.ts';
 
 /** One key, already split by purpose, so that a token of one kind can never pass as another. */
 export interface SigningKey {
@@ -137,45 +107,4 @@ export function createBrokerTokens({ current, byKid }: KeySet): BrokerTokens {
       return { sandboxId: sub, pod, uid };
     },
   };
-}
-
-/**
- * The key set of one machine, created at the first start (mode 0600). Written to a temporary file
- * and linked into place: concurrent first starts agree on one key, and a crash leaves no partial
- * file.
- */
-export async function loadOrCreateJwks(file: string): Promise<Jwks> {
-  const present = await readJwks(file);
-  if (present !== undefined) return present;
-  const kid = randomBytes(6).toString('hex');
-  const fresh: Jwks = { keys: [{ kty: 'oct', kid, k: randomBytes(32).toString('base64url') }] };
-  const aside = `${file}.${kid}`;
-  await writeFile(aside, `${JSON.stringify(fresh)}\n`, { flag: 'wx', mode: 0o600, flush: true });
-  try {
-    await link(aside, file);
-    return fresh;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return (await readJwks(file)) ?? fresh;
-  } finally {
-    await rm(aside, { force: true });
-  }
-}
-
-async function readJwks(file: string): Promise<Jwks | undefined> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-  try {
-    return JwksSchema.parse(JSON.parse(text));
-  } catch {
-    // The parser's message may contain a part of the key.
-    throw new Error(
-      `${file} is not a key set: put the right file back, or remove it and accept that agent tokens and preview URLs change.`,
-    );
-  }
 }

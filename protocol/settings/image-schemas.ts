@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { CatalogueImage } from '#core/images/image-store.ts';
 
 export const ImageName = z
   .string()
@@ -47,7 +46,7 @@ export const ImageFields = z.strictObject({
 export function toCatalogueImage(
   name: string,
   { reference, description, languages, resources }: z.infer<typeof ImageFields>,
-): CatalogueImage {
+) {
   const { cpu, memory_mb: memoryMb, disk_mb: diskMb } = resources;
   return { name, reference, description, languages, resources: { cpu, memoryMb, diskMb } };
 }

@@ -1,15 +1,10 @@
-import { SHARING } from '#core/runs/run-records.ts';
 import { z } from 'zod';
-import { DEFAULT_LIMITS } from '#adapters/docker/container-limits.ts';
-import { JwksSchema } from '#adapters/auth/key-set.ts';
-import { ImageFields, ImageName, toCatalogueImage } from '#handlers/sandboxes/image-schemas.ts';
-import { MIN_KEY_LENGTH } from '#core/callers.ts';
-import { NETWORK_MODES } from '#core/network/network-policy.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
+import { ImageFields, ImageName, toCatalogueImage } from './image-schemas.ts';
 import { QuotasSchema, RequestLimitsSchema } from './limits-schema.ts';
-import { SandboxPodSchema } from '#adapters/kubernetes/sandboxes/sandbox-pod-schema.ts';
-
-export { SandboxPodSchema };
+import { SandboxPodSchema } from './sandbox-pod-schema.ts';
+import { SANDBOX_SIZE } from './sandbox-size.ts';
+import { JwksSchema, MIN_KEY_LENGTH, NETWORK_MODES, SHARING } from './shared-values.ts';
 
 /** Contains what dev servers, git and the `porthole` command need. */
 export const DOCKER_IMAGE = 'docker.io/library/node:24-bookworm';
@@ -112,20 +107,20 @@ export const EnvironmentSchema = z.object({
     .regex(/^\d{1,4}(\.\d{1,3})?$/, 'must be a number of cores from 0.1 to 1024')
     .transform(Number)
     .refine((cores) => cores >= 0.1 && cores <= 1_024, 'must be a number of cores from 0.1 to 1024')
-    .default(DEFAULT_LIMITS.cpu)
+    .default(SANDBOX_SIZE.cpuLimitMillis / 1_000)
     .describe(
       "local, docker, kubernetes: default CPU cores of a sandbox; agent-sandbox: must equal those of the default pool's template",
     ),
   PORTHOLE_SANDBOX_MEMORY_MIB: whole(64, 16_777_216)
-    .default(DEFAULT_LIMITS.memoryMb)
+    .default(SANDBOX_SIZE.memoryMebibytes)
     .describe(
       'local, docker, kubernetes: default memory of a sandbox, in MiB (local, docker: includes its /tmp and home folder), without swap; agent-sandbox: must equal that of the template',
     ),
   PORTHOLE_SANDBOX_PIDS: whole(16, 4_194_304)
-    .default(DEFAULT_LIMITS.pids)
+    .default(SANDBOX_SIZE.pids)
     .describe('docker: maximum number of processes and threads of a sandbox'),
   PORTHOLE_SANDBOX_DISK_MIB: whole(16, 16_777_216)
-    .default(DEFAULT_LIMITS.diskMb)
+    .default(SANDBOX_SIZE.workspaceMebibytes)
     .describe(
       "local, docker, kubernetes: default size of /workspace, in MiB (local: a sandbox with more is stopped within seconds; docker: enforced if the engine's volumes support quotas, and for single files always); agent-sandbox: must equal that of the template",
     ),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DOMAIN, LABELS, SANDBOX_POD_LABELS } from '#constructs/names.ts';
+import { DOMAIN, LABELS, SANDBOX_POD_LABELS } from '../cluster-labels.ts';
 
 const NAME = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?$/;
