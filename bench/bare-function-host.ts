@@ -14,10 +14,7 @@ import { createMetrics } from '#host/metrics.ts';
 import { createAgentRun, helloQuery } from './agent-run.ts';
 
 const checked = process.argv[2] === 'checked';
-const hello = defineRoute({
-  id: 'hello',
-  method: 'GET',
-  path: '/',
+const hello = defineRoute('hello', 'GET', '/', {
   tag: 'Bench',
   summary: 'Hello',
   access: checked ? 'caller' : 'anyone',

@@ -66,12 +66,8 @@ export interface RouteRequest<Params, Query, Body> {
   readonly redact: (text: string) => string;
 }
 
-export interface Route<Params = unknown, Query = unknown, Body = unknown> {
-  /** The OpenAPI `operationId`; also the function's name in logs and metrics. */
-  readonly id: string;
-  readonly method: Method;
-  /** OpenAPI path template. `{path}` at the end takes the rest of the URL. */
-  readonly path: string;
+/** What a route says of itself beside its name and its address. */
+export interface RouteOptions<Params = unknown, Query = unknown, Body = unknown> {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
@@ -148,11 +144,22 @@ export const ALIAS = 'x-porthole-alias';
 /** Documentation of ids in paths: the use case validates them, with another error. */
 export const ID_PATTERN = '^[A-Za-z0-9_-]{1,128}$';
 
+export interface Route extends RouteOptions {
+  /** The OpenAPI `operationId`; also the function's name in logs and metrics. */
+  readonly id: string;
+  readonly method: Method;
+  /** OpenAPI path template. `{path}` at the end takes the rest of the URL. */
+  readonly path: string;
+}
+
 /** Infers the three types from the schemas and erases them for the list of routes. */
 export function defineRoute<Params = unknown, Query = unknown, Body = unknown>(
-  route: Route<Params, Query, Body>,
+  id: string,
+  method: Method,
+  path: string,
+  options: RouteOptions<Params, Query, Body>,
 ): Route {
-  return route;
+  return { id, method, path, ...options };
 }
 
 /** A JSON answer. */

@@ -17,7 +17,7 @@ import { callMcpRoute } from './mcp/call-mcp.ts';
 import { openapiRoutes } from './ops/openapi-routes.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
 import { startAgentPreviewRoute } from './previews/agent-preview-route.ts';
-import { diagnoseSandboxRoute } from './previews/diagnosis-route.ts';
+import { diagnoseRoute } from './previews/diagnosis-route.ts';
 import { keptLookRoutes } from './previews/kept-look-routes.ts';
 import { pageRoutes } from './previews/page-routes.ts';
 import { portForwardRoutes } from './previews/port-forward-routes.ts';
@@ -54,7 +54,7 @@ export const ROUTES: readonly Route[] = [
   ...timelineRoutes,
   ...portForwardRoutes,
   startAgentPreviewRoute,
-  diagnoseSandboxRoute,
+  diagnoseRoute,
   ...pageRoutes,
   ...keptLookRoutes,
   ...inboxRoutes,

@@ -2,9 +2,9 @@ import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import type { HttpEvent } from '#handlers/http/http-event.ts';
 import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import {
-  keepPreviewAliveRoute,
+  keepAliveRoute,
   startPortForwardRoute,
-  stopPortForwardRoute,
+  stopPreviewRoute,
 } from '#handlers/previews/port-forward-routes.ts';
 import type { Services } from '#handlers/services.ts';
 import { createAgentRun, RUN, SERVICE_KEY } from '../agent-run.ts';
@@ -30,8 +30,8 @@ export async function previewFunctions({
   const { services: ofRun } = await createAgentRun();
   const services = { ...ofRun, plane, preview, provider, quotas: NO_QUOTAS } as unknown as Services;
   const start = makeFunction(startPortForwardRoute, services);
-  const keepAlive = makeFunction(keepPreviewAliveRoute, services);
-  const stop = makeFunction(stopPortForwardRoute, services);
+  const keepAlive = makeFunction(keepAliveRoute, services);
+  const stop = makeFunction(stopPreviewRoute, services);
   return {
     async start() {
       const answer = await invoke(start, 'POST', {}, JSON.stringify({ target_port: PORT }));

@@ -106,10 +106,7 @@ const Body = z
   })
   .meta({ id: 'DelegateRequest', example: { scopes: ['fs:read', 'exec'], ttl_seconds: 600 } });
 
-const delegateSandboxRoute = defineRoute({
-  id: 'delegateSandbox',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/delegate',
+const delegateSandboxRoute = defineRoute('delegateSandbox', 'POST', '/v1/sandbox/{id}/delegate', {
   tag: 'Delegations',
   summary: 'Lend a part of a sandbox',
   description:
@@ -131,10 +128,7 @@ const delegateSandboxRoute = defineRoute({
   },
 });
 
-const listDelegationsRoute = defineRoute({
-  id: 'listDelegations',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/delegations',
+const listDelegationsRoute = defineRoute('listDelegations', 'GET', '/v1/sandbox/{id}/delegations', {
   tag: 'Delegations',
   summary: 'List the delegations of a sandbox, oldest first',
   params: SandboxPath,
@@ -152,10 +146,9 @@ const listDelegationsRoute = defineRoute({
   },
 });
 
-const renewDelegationRoute = defineRoute({
-  id: 'renewDelegation',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/delegations/{delegation_id}/renew',
+const DELEGATION = '/v1/sandbox/{id}/delegations/{delegation_id}';
+
+const renewDelegationRoute = defineRoute('renewDelegation', 'POST', `${DELEGATION}/renew`, {
   tag: 'Delegations',
   summary: 'Make a delegation last for its time again',
   description:
@@ -170,10 +163,7 @@ const renewDelegationRoute = defineRoute({
   },
 });
 
-const revokeDelegationRoute = defineRoute({
-  id: 'revokeDelegation',
-  method: 'DELETE',
-  path: '/v1/sandbox/{id}/delegations/{delegation_id}',
+const revokeDelegationRoute = defineRoute('revokeDelegation', 'DELETE', DELEGATION, {
   tag: 'Delegations',
   summary: 'Revoke a delegation',
   description: 'At once and everywhere; what has been begun with its credential ends.',
@@ -189,10 +179,7 @@ const revokeDelegationRoute = defineRoute({
   },
 });
 
-const rotateTokenRoute = defineRoute({
-  id: 'rotateSandboxToken',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/token',
+const rotateTokenRoute = defineRoute('rotateSandboxToken', 'POST', '/v1/sandbox/{id}/token', {
   tag: 'Delegations',
   summary: "Replace the sandbox's own token",
   description:

@@ -16,10 +16,7 @@ const Metadata = z
 
 /** RFC 9728 section 3.1 inserts the well-known part before the resource's own path. */
 function metadataRoute(id: string, path: string, summary: string): Route {
-  return defineRoute({
-    id,
-    method: 'GET',
-    path,
+  return defineRoute(id, 'GET', path, {
     tag: 'MCP',
     summary,
     description:

@@ -14,10 +14,7 @@ const printable = (most: number) =>
     .max(most)
     .optional();
 
-const startOidcRoute = defineRoute({
-  id: 'startOidcSignIn',
-  method: 'POST',
-  path: '/api/session/oidc',
+const startOidcRoute = defineRoute('startOidcSignIn', 'POST', '/api/session/oidc', {
   tag: 'Sessions',
   summary: 'Begin to sign in at the identity provider',
   description:
@@ -65,10 +62,7 @@ const startOidcRoute = defineRoute({
   },
 });
 
-const oidcCallbackRoute = defineRoute({
-  id: 'endOidcSignIn',
-  method: 'GET',
-  path: CALLBACK,
+const oidcCallbackRoute = defineRoute('endOidcSignIn', 'GET', CALLBACK, {
   tag: 'Sessions',
   summary: 'Where the identity provider sends people back to',
   access: 'anyone',

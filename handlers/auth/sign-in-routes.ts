@@ -6,10 +6,7 @@ import { cookieOf, sessionCookie, setCookie } from './session-cookie.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-const getSignInRoute = defineRoute({
-  id: 'getSignIn',
-  method: 'GET',
-  path: '/api/sign-in',
+const getSignInRoute = defineRoute('getSignIn', 'GET', '/api/sign-in', {
   tag: 'Sessions',
   summary: 'How people sign in here with a browser',
   access: 'anyone',
@@ -31,10 +28,7 @@ const getSignInRoute = defineRoute({
     ),
 });
 
-const getSessionRoute = defineRoute({
-  id: 'getSession',
-  method: 'GET',
-  path: '/api/session',
+const getSessionRoute = defineRoute('getSession', 'GET', '/api/session', {
   tag: 'Sessions',
   summary: 'Who you are',
   responses: {
@@ -48,10 +42,7 @@ const getSessionRoute = defineRoute({
   },
 });
 
-const signInRoute = defineRoute({
-  id: 'signIn',
-  method: 'POST',
-  path: '/api/session',
+const signInRoute = defineRoute('signIn', 'POST', '/api/session', {
   tag: 'Sessions',
   summary: 'Sign in with an API key',
   description:
@@ -91,10 +82,7 @@ const signInRoute = defineRoute({
   },
 });
 
-const signOutRoute = defineRoute({
-  id: 'signOut',
-  method: 'DELETE',
-  path: '/api/session',
+const signOutRoute = defineRoute('signOut', 'DELETE', '/api/session', {
   tag: 'Sessions',
   summary: 'Sign out of this browser',
   description: 'Ends the session everywhere. Copies of the cookie become invalid.',

@@ -37,10 +37,7 @@ const Decision = z
   })
   .meta({ id: 'SandboxValidation' });
 
-export const validateSandboxRoute = defineRoute({
-  id: 'validateSandbox',
-  method: 'POST',
-  path: '/v1/sandbox/validate',
+export const validateSandboxRoute = defineRoute('validateSandbox', 'POST', '/v1/sandbox/validate', {
   tag: 'Delegations',
   summary: 'Validate a sandbox credential',
   description:

@@ -9,10 +9,7 @@ import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-pa
 
 /** All pages are the same file: its script reads the address. */
 function consolePage(path: string, id: string, summary: string) {
-  return defineRoute({
-    id,
-    method: 'GET',
-    path,
+  return defineRoute(id, 'GET', path, {
     tag: 'Console',
     kind: 'console',
     summary,
@@ -82,10 +79,7 @@ export const consolePageRoutes: readonly Route[] = [
   consolePage('/tools/{id}', 'getToolPage', 'A tool in the console'),
 ];
 
-export const consoleAssetRoute = defineRoute({
-  id: 'getConsoleAsset',
-  method: 'GET',
-  path: '/assets/{name}',
+export const consoleAssetRoute = defineRoute('getConsoleAsset', 'GET', '/assets/{name}', {
   tag: 'Console',
   kind: 'console',
   summary: "The console's scripts and style",

@@ -19,10 +19,7 @@ const LockDto = z.object({ holder: z.string(), expires_at: z.iso.datetime() }).m
 
 const path = '/api/v1/editor/tools/{tool_id}/draft/lock';
 
-const takeDraftLockRoute = defineRoute({
-  id: 'takeDraftLock',
-  method: 'POST',
-  path,
+const takeDraftLockRoute = defineRoute('takeDraftLock', 'POST', path, {
   tag: 'Editor',
   summary: 'Take the lock of a draft',
   description:
@@ -49,10 +46,7 @@ const takeDraftLockRoute = defineRoute({
   },
 });
 
-const renewDraftLockRoute = defineRoute({
-  id: 'renewDraftLock',
-  method: 'PUT',
-  path,
+const renewDraftLockRoute = defineRoute('renewDraftLock', 'PUT', path, {
   tag: 'Editor',
   summary: 'Keep the lock of a draft for another ten minutes',
   draftLock: true,
@@ -64,10 +58,7 @@ const renewDraftLockRoute = defineRoute({
   },
 });
 
-const releaseDraftLockRoute = defineRoute({
-  id: 'releaseDraftLock',
-  method: 'DELETE',
-  path,
+const releaseDraftLockRoute = defineRoute('releaseDraftLock', 'DELETE', path, {
   tag: 'Editor',
   summary: 'Give the lock of a draft back',
   draftLock: true,
@@ -105,10 +96,7 @@ const Body = z
   .partial()
   .meta({ id: 'SaveToolDraftRequest' });
 
-const getToolDraftRoute = defineRoute({
-  id: 'getToolDraft',
-  method: 'GET',
-  path: '/api/v1/editor/tools/{tool_id}/draft',
+const getToolDraftRoute = defineRoute('getToolDraft', 'GET', '/api/v1/editor/tools/{tool_id}/draft', {
   tag: 'Editor',
   summary: 'Read the draft of a tool',
   params: ToolPath,
@@ -120,10 +108,7 @@ const getToolDraftRoute = defineRoute({
   },
 });
 
-const saveToolDraftRoute = defineRoute({
-  id: 'saveToolDraft',
-  method: 'PUT',
-  path: '/api/v1/editor/tools/{tool_id}/draft',
+const saveToolDraftRoute = defineRoute('saveToolDraft', 'PUT', '/api/v1/editor/tools/{tool_id}/draft', {
   tag: 'Editor',
   summary: 'Change the draft of a tool',
   description: 'Omitted fields stay unchanged. Requires the lock.',

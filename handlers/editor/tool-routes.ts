@@ -100,10 +100,7 @@ export function toFields(source: ToolSource) {
 
 const path = '/api/v1/editor/tools/{tool_id}';
 
-const renameToolRoute = defineRoute({
-  id: 'renameTool',
-  method: 'PUT',
-  path,
+const renameToolRoute = defineRoute('renameTool', 'PUT', path, {
   tag: 'Editor',
   summary: 'Give a tool another name',
   params: ToolPath,
@@ -115,10 +112,7 @@ const renameToolRoute = defineRoute({
   },
 });
 
-const deleteToolRoute = defineRoute({
-  id: 'deleteTool',
-  method: 'DELETE',
-  path,
+const deleteToolRoute = defineRoute('deleteTool', 'DELETE', path, {
   tag: 'Editor',
   summary: 'Delete a tool',
   description:
@@ -145,10 +139,7 @@ const Body = z
   })
   .meta({ id: 'CreateToolRequest' });
 
-const createToolRoute = defineRoute({
-  id: 'createTool',
-  method: 'POST',
-  path: '/api/v1/editor/tools',
+const createToolRoute = defineRoute('createTool', 'POST', '/api/v1/editor/tools', {
   tag: 'Editor',
   summary: 'Make a tool',
   description: 'With its first version, which is its draft as well.',
@@ -174,10 +165,7 @@ const createToolRoute = defineRoute({
   },
 });
 
-const getToolRoute = defineRoute({
-  id: 'getTool',
-  method: 'GET',
-  path: '/api/v1/editor/tools/{tool_id}',
+const getToolRoute = defineRoute('getTool', 'GET', '/api/v1/editor/tools/{tool_id}', {
   tag: 'Editor',
   summary: 'Read a tool',
   params: ToolPath,
@@ -189,10 +177,7 @@ const getToolRoute = defineRoute({
   },
 });
 
-const listToolsRoute = defineRoute({
-  id: 'listTools',
-  method: 'GET',
-  path: '/api/v1/editor/tools',
+const listToolsRoute = defineRoute('listTools', 'GET', '/api/v1/editor/tools', {
   tag: 'Editor',
   summary: 'List your tools, newest first',
   query: z.object(pageQuery),

@@ -74,10 +74,9 @@ function toRunDto(run: ToolRunRecord, now: Date): z.infer<typeof ToolRunDto> {
   };
 }
 
-const runSandboxRoute = defineRoute({
-  id: 'runToolSandbox',
-  method: 'POST',
-  path: '/api/v1/editor/tool-versions/{version_id}/run-sandbox',
+const RUN_SANDBOX = '/api/v1/editor/tool-versions/{version_id}/run-sandbox';
+
+const runRoute = defineRoute('runToolSandbox', 'POST', RUN_SANDBOX, {
   tag: 'Editor',
   summary: 'Run what an editor holds, saved or not',
   description:
@@ -127,10 +126,7 @@ const Body = z
   })
   .meta({ id: 'StartActionRequest' });
 
-const startActionRoute = defineRoute({
-  id: 'startToolAction',
-  method: 'POST',
-  path: '/api/v1/editor/tool-runs/{run_id}/start-action',
+const actionRoute = defineRoute('startToolAction', 'POST', '/api/v1/editor/tool-runs/{run_id}/start-action', {
   tag: 'Editor',
   summary: 'Do next what a run has offered',
   description:
@@ -162,10 +158,7 @@ const startActionRoute = defineRoute({
   },
 });
 
-const getToolRunRoute = defineRoute({
-  id: 'getToolRun',
-  method: 'GET',
-  path: '/api/v1/editor/tool-runs/{run_id}',
+const getToolRunRoute = defineRoute('getToolRun', 'GET', '/api/v1/editor/tool-runs/{run_id}', {
   tag: 'Editor',
   summary: 'Read a run of a tool',
   params: ToolRunPath,
@@ -177,10 +170,7 @@ const getToolRunRoute = defineRoute({
   },
 });
 
-const listToolRunsRoute = defineRoute({
-  id: 'listToolRuns',
-  method: 'GET',
-  path: '/api/v1/editor/tool-runs',
+const listToolRunsRoute = defineRoute('listToolRuns', 'GET', '/api/v1/editor/tool-runs', {
   tag: 'Editor',
   summary: 'List the runs of a tool, newest first',
   query: z.object({
@@ -204,4 +194,4 @@ const listToolRunsRoute = defineRoute({
   },
 });
 
-export const toolRunRoutes = [runSandboxRoute, startActionRoute, getToolRunRoute, listToolRunsRoute];
+export const toolRunRoutes = [runRoute, actionRoute, getToolRunRoute, listToolRunsRoute];

@@ -28,10 +28,9 @@ const VersionDto = z
   })
   .meta({ id: 'ToolVersion' });
 
-const listToolVersionsRoute = defineRoute({
-  id: 'listToolVersions',
-  method: 'GET',
-  path: '/api/v1/editor/tools/{tool_id}/versions',
+const VERSIONS = '/api/v1/editor/tools/{tool_id}/versions';
+
+const listToolVersionsRoute = defineRoute('listToolVersions', 'GET', VERSIONS, {
   tag: 'Editor',
   summary: 'List the versions of a tool, newest first',
   params: ToolPath,
@@ -48,10 +47,7 @@ const listToolVersionsRoute = defineRoute({
   },
 });
 
-const createToolVersionRoute = defineRoute({
-  id: 'createToolVersion',
-  method: 'POST',
-  path: '/api/v1/editor/tools/{tool_id}/versions',
+const createToolVersionRoute = defineRoute('createToolVersion', 'POST', VERSIONS, {
   tag: 'Editor',
   summary: 'Add a version to a tool',
   description: 'Omitted fields are copied from the draft, which does not change.',

@@ -10,11 +10,8 @@ import { attachment } from '../http/response-headers.ts';
 import { defineRoute } from '../route.ts';
 import { FolderPath, reading } from './folder-routes.ts';
 
-export const downloadFolderRoute = defineRoute({
+export const downloadFolderRoute = defineRoute('downloadFolder', 'GET', '/v1/sandbox/{id}/archive', {
   ...reading,
-  id: 'downloadFolder',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/archive',
   summary: 'Download a folder',
   description:
     'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, what lies beyond a link, mounted buckets and uploads under way are in neither; pipes are in the tar alone. What the sandbox’s user may not read is left out and listed in the entry `.porthole-unreadable-files`.',

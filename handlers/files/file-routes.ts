@@ -39,11 +39,8 @@ function absolutePath(encoded: string): string {
   }
 }
 
-const deleteFileRoute = defineRoute({
+const deleteFileRoute = defineRoute('deleteFile', 'DELETE', '/v1/sandbox/{id}/file/{path}', {
   ...writing,
-  id: 'deleteFile',
-  method: 'DELETE',
-  path: '/v1/sandbox/{id}/file/{path}',
   summary: 'Delete a file or a folder',
   description:
     'A symbolic link is deleted itself; what it leads to stays. A folder that is not empty needs `recursive=true`.',
@@ -67,11 +64,8 @@ const deleteFileRoute = defineRoute({
 
 const path = z.string().min(1).max(16_384);
 
-const moveFileRoute = defineRoute({
+const moveFileRoute = defineRoute('moveFile', 'POST', '/v1/sandbox/{id}/move', {
   ...writing,
-  id: 'moveFile',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/move',
   summary: 'Move or rename a file or a folder',
   description: 'Missing folders are made. A symbolic link is moved itself.',
   body: z.strictObject({
@@ -101,11 +95,8 @@ const moveFileRoute = defineRoute({
   },
 });
 
-const readFileRoute = defineRoute({
+const readFileRoute = defineRoute('readFile', 'GET', '/v1/sandbox/{id}/file/{path}', {
   ...reading,
-  id: 'readFile',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/file/{path}',
   summary: 'Read a file',
   bridge: true,
   session: true,
@@ -134,11 +125,8 @@ const readFileRoute = defineRoute({
   },
 });
 
-const writeFileRoute = defineRoute({
+const writeFileRoute = defineRoute('writeFile', 'PUT', '/v1/sandbox/{id}/file/{path}', {
   ...writing,
-  id: 'writeFile',
-  method: 'PUT',
-  path: '/v1/sandbox/{id}/file/{path}',
   summary: 'Write a file',
   description:
     'The body is the raw bytes, at most 32 MiB unless the installation allows more; `POST …/files` takes larger files. Missing folders are made; the file appears whole or not at all.',

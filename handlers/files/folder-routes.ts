@@ -83,11 +83,8 @@ const Entry = z
   })
   .meta({ id: 'FileEntry' });
 
-const listFilesRoute = defineRoute({
+const listFilesRoute = defineRoute('listFiles', 'GET', '/v1/sandbox/{id}/files', {
   ...reading,
-  id: 'listFiles',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/files',
   summary: 'List a folder',
   description:
     'By path, links not followed. At most 10,000 entries, and 4 MiB of names: `truncated` says that there are more, which a listing of a folder below, or a smaller depth, shows.',
@@ -131,11 +128,8 @@ const listFilesRoute = defineRoute({
 export const DEFAULT_SKIP = 'node_modules,.git,.venv,__pycache__';
 const MAX_MATCHES = 500;
 
-const searchFilesRoute = defineRoute({
+const searchFilesRoute = defineRoute('searchFiles', 'GET', '/v1/sandbox/{id}/search', {
   ...reading,
-  id: 'searchFiles',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/search',
   summary: 'Search a text in files',
   description: `Lines that contain the text, in upper or lower case, at most ${MAX_MATCHES}. Leaves out files of more than 1 MiB and files that are not text; links are not followed. A search ends after 256 MiB or 15 seconds: \`truncated\` says that there may be more, which a search of a folder below shows.`,
   class: 'heavy',
@@ -171,11 +165,8 @@ const searchFilesRoute = defineRoute({
   },
 });
 
-const makeFolderRoute = defineRoute({
+const makeFolderRoute = defineRoute('makeFolder', 'POST', '/v1/sandbox/{id}/folder', {
   ...writing,
-  id: 'makeFolder',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/folder',
   summary: 'Make a folder',
   description: 'With the missing folders above it. A folder that exists stays as it is.',
   body: z.strictObject({
@@ -202,11 +193,8 @@ const makeFolderRoute = defineRoute({
   },
 });
 
-const watchFilesRoute = defineRoute({
+const watchFilesRoute = defineRoute('watchFiles', 'GET', '/v1/sandbox/{id}/watch', {
   ...reading,
-  id: 'watchFiles',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/watch',
   summary: 'Watch a folder for changes',
   description:
     'Server-sent events, each with JSON `{"type", "path"}`: first `ready`, from which on changes are reported; `changed` with the current `file` (`type`, `size`, `mtime`, `mode`), `deleted`; `limited` when not all folders below can be watched (1,024 are), `overflow` when changes were lost: list the folder again. Several changes of one path may be one event. The stream ends with the folder, and after an hour.',

@@ -18,11 +18,8 @@ const LIMITS = {
   totalBytes: Infinity,
 };
 
-export const uploadFilesRoute = defineRoute({
-  id: 'uploadFiles',
+export const uploadFilesRoute = defineRoute('uploadFiles', 'POST', '/v1/sandbox/{id}/files', {
   shared: { sandbox: 'work' },
-  method: 'POST',
-  path: '/v1/sandbox/{id}/files',
   tag: 'Sandboxes',
   summary: 'Upload many files',
   description:

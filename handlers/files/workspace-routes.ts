@@ -25,10 +25,7 @@ const Hydrated = z
   })
   .meta({ id: 'HydrateResponse' });
 
-const hydrateWorkspaceRoute = defineRoute({
-  id: 'hydrateWorkspace',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/hydrate',
+const hydrateWorkspaceRoute = defineRoute('hydrateWorkspace', 'POST', '/v1/sandbox/{id}/hydrate', {
   tag: 'Sandboxes',
   summary: 'Unpack a tar over the workspace',
   description:
@@ -65,10 +62,7 @@ function tooLargeFor(limit: number): (bytes: number) => PortholeError {
     );
 }
 
-const persistWorkspaceRoute = defineRoute({
-  id: 'persistWorkspace',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/persist',
+const persistWorkspaceRoute = defineRoute('persistWorkspace', 'POST', '/v1/sandbox/{id}/persist', {
   tag: 'Sandboxes',
   summary: 'Download the workspace as a tar',
   description:

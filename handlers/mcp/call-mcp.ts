@@ -8,10 +8,7 @@ const MAX_MESSAGES = 16;
 
 const Message = z.record(z.string(), z.unknown());
 
-export const callMcpRoute = defineRoute({
-  id: 'callMcp',
-  method: 'POST',
-  path: '/mcp',
+export const callMcpRoute = defineRoute('callMcp', 'POST', '/mcp', {
   tag: 'MCP',
   summary: 'Model Context Protocol',
   description:

@@ -4,10 +4,7 @@ import { apiViewer, type ConsoleFile, encoded } from '../console/console-files.t
 import { API_VIEWER } from '../console/console-folder.ts';
 import { defineRoute } from '../route.ts';
 
-const openapiJsonRoute = defineRoute({
-  id: 'getOpenApiSchema',
-  method: 'GET',
-  path: '/v1/openapi.json',
+const openapiJsonRoute = defineRoute('getOpenApiSchema', 'GET', '/v1/openapi.json', {
   tag: 'Docs',
   kind: 'documents',
   summary: 'This document',
@@ -115,10 +112,7 @@ start().catch((error) => {
 `;
 
 function openapiPage(path: '/v1/openapi' | '/v1/openapi.html', id: string) {
-  return defineRoute({
-    id,
-    method: 'GET',
-    path,
+  return defineRoute(id, 'GET', path, {
     tag: 'Docs',
     kind: 'documents',
     summary: 'This document as a page that works without the internet',
@@ -152,10 +146,7 @@ function textFile(type: string, text: string): Promise<ConsoleFile> {
   return Promise.resolve({ type, plain: Buffer.from(text), brotli: undefined, gzip: undefined });
 }
 
-const openapiAssetRoute = defineRoute({
-  id: 'getOpenApiAsset',
-  method: 'GET',
-  path: '/v1/openapi/assets/{name}',
+const openapiAssetRoute = defineRoute('getOpenApiAsset', 'GET', '/v1/openapi/assets/{name}', {
   tag: 'Docs',
   kind: 'documents',
   summary: "The page's script and style",

@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import { defineRoute, json } from '../route.ts';
 
-export const healthRoute = defineRoute({
-  id: 'healthCheck',
-  method: 'GET',
-  path: '/health',
+export const healthRoute = defineRoute('healthCheck', 'GET', '/health', {
   tag: 'Operation',
   summary: 'Liveness probe',
   access: 'anyone',
@@ -24,10 +21,7 @@ export const healthRoute = defineRoute({
   },
 });
 
-const metricsRoute = defineRoute({
-  id: 'getMetrics',
-  method: 'GET',
-  path: '/metrics',
+const metricsRoute = defineRoute('getMetrics', 'GET', '/metrics', {
   tag: 'Operation',
   summary: "Metrics in Prometheus' text format",
   description: 'Needs no credential on a loopback address; elsewhere it does.',

@@ -4,15 +4,13 @@ import { json } from '../route.ts';
 import { defineRunRoute } from '../runs/run-routes.ts';
 import {
   awaitStarted,
+  PREVIEW,
   StartedPreviewDto,
   toStartedPreviewDto,
   StartPreviewBody,
 } from './port-forward-routes.ts';
 
-export const startAgentPreviewRoute = defineRunRoute({
-  id: 'startAgentPreview',
-  method: 'POST',
-  path: '/api/runs/{id}/sandbox/preview',
+export const startAgentPreviewRoute = defineRunRoute('startAgentPreview', 'POST', PREVIEW, {
   tag: 'Previews',
   summary: 'Start a preview on behalf of the agent',
   description:

@@ -128,11 +128,8 @@ function textOrNull(text: string | undefined): string | null {
   return plain === '' ? null : plain;
 }
 
-export const diagnoseSandboxRoute = defineRunRoute({
-  id: 'diagnoseSandbox',
+export const diagnoseRoute = defineRunRoute('diagnoseSandbox', 'GET', '/api/runs/{id}/sandbox/doctor', {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}/sandbox/doctor',
   tag: 'Previews',
   summary: 'Find out why a preview does not show the app',
   description:

@@ -19,11 +19,8 @@ const KeptLookDto = z
   })
   .meta({ id: 'KeptLook' });
 
-const listLooksRoute = defineRunRoute({
-  id: 'listLooks',
+const listLooksRoute = defineRunRoute('listLooks', 'GET', '/api/runs/{id}/looks', {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}/looks',
   tag: 'Previews',
   summary: 'List the kept looks of a run',
   description: 'The last 50 of 24 hours, newest first. The pictures of the last 10 are kept, too.',
@@ -52,11 +49,8 @@ const listLooksRoute = defineRunRoute({
   },
 });
 
-const getLookPictureRoute = defineRunRoute({
-  id: 'getLookPicture',
+const getLookPictureRoute = defineRunRoute('getLookPicture', 'GET', '/api/runs/{id}/looks/{look}/{picture}', {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}/looks/{look}/{picture}',
   tag: 'Previews',
   summary: 'Get the picture of a kept look, or its thumbnail',
   agents: true,

@@ -371,11 +371,8 @@ export const PAGE_ERRORS: readonly ErrorCode[] = [
   'exec_transport_error',
 ];
 
-const lookAtPageRoute = defineRunRoute({
-  id: 'lookAtPage',
+const lookAtPageRoute = defineRunRoute('lookAtPage', 'POST', '/api/runs/{id}/previews/{port}/look', {
   shared: { run: 'work' },
-  method: 'POST',
-  path: '/api/runs/{id}/previews/{port}/look',
   tag: 'Previews',
   summary: 'Look at a page of a preview',
   description:
@@ -414,11 +411,8 @@ export async function awaitChange(
   return isChanged;
 }
 
-const checkPageRoute = defineRunRoute({
-  id: 'checkPage',
+const checkPageRoute = defineRunRoute('checkPage', 'POST', '/api/runs/{id}/previews/{port}/check', {
   shared: { run: 'work' },
-  method: 'POST',
-  path: '/api/runs/{id}/previews/{port}/check',
   tag: 'Previews',
   summary: 'Check whether a page of a preview works',
   description:

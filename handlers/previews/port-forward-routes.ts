@@ -15,11 +15,11 @@ import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 import type { Services } from '../services.ts';
 import { PageResultDto, toPageResultDto } from './page-routes.ts';
 
-export const keepPreviewAliveRoute = defineRunRoute({
-  id: 'keepPreviewAlive',
+export const PREVIEW = '/api/runs/{id}/sandbox/preview';
+const PORT_FORWARD = '/api/runs/{id}/sandbox/port-forward';
+
+export const keepAliveRoute = defineRunRoute('keepPreviewAlive', 'POST', `${PREVIEW}/{token}/keepalive`, {
   shared: { run: 'view' },
-  method: 'POST',
-  path: '/api/runs/{id}/sandbox/preview/{token}/keepalive',
   tag: 'Previews',
   summary: 'Keep a preview alive',
   description:
@@ -158,11 +158,8 @@ export async function awaitStarted(
   return { readiness, page };
 }
 
-const listPortForwardsRoute = defineRunRoute({
-  id: 'listPortForwards',
+const listPortForwardsRoute = defineRunRoute('listPortForwards', 'GET', PORT_FORWARD, {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}/sandbox/port-forward',
   tag: 'Previews',
   summary: "List a run's live previews",
   description:
@@ -205,11 +202,8 @@ export const StartPreviewBody = z
     return { targetPort: chosen, rotate, check };
   });
 
-export const startPortForwardRoute = defineRunRoute({
-  id: 'startPortForward',
+export const startPortForwardRoute = defineRunRoute('startPortForward', 'POST', PORT_FORWARD, {
   shared: { run: 'work' },
-  method: 'POST',
-  path: '/api/runs/{id}/sandbox/port-forward',
   tag: 'Previews',
   summary: 'Start a preview',
   description:
@@ -233,11 +227,8 @@ export const startPortForwardRoute = defineRunRoute({
   },
 });
 
-export const stopPortForwardRoute = defineRunRoute({
-  id: 'stopPortForward',
+export const stopPreviewRoute = defineRunRoute('stopPortForward', 'DELETE', `${PORT_FORWARD}/{sessionId}`, {
   shared: { run: 'work' },
-  method: 'DELETE',
-  path: '/api/runs/{id}/sandbox/port-forward/{sessionId}',
   tag: 'Previews',
   summary: 'Stop a preview',
   description: 'Its URL is revoked for good: the next start of the port gets a new one.',
@@ -262,6 +253,6 @@ export const stopPortForwardRoute = defineRunRoute({
 export const portForwardRoutes = [
   startPortForwardRoute,
   listPortForwardsRoute,
-  keepPreviewAliveRoute,
-  stopPortForwardRoute,
+  keepAliveRoute,
+  stopPreviewRoute,
 ];

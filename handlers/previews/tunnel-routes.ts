@@ -50,10 +50,7 @@ const Tunnel = z
   })
   .meta({ id: 'Tunnel' });
 
-const createTunnelRoute = defineRoute({
-  id: 'createTunnel',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/tunnel/{port}',
+const createTunnelRoute = defineRoute('createTunnel', 'POST', '/v1/sandbox/{id}/tunnel/{port}', {
   tag: 'Sandboxes',
   summary: 'Open a tunnel to a port',
   description:
@@ -78,10 +75,7 @@ const createTunnelRoute = defineRoute({
   },
 });
 
-const deleteTunnelRoute = defineRoute({
-  id: 'deleteTunnel',
-  method: 'DELETE',
-  path: '/v1/sandbox/{id}/tunnel/{port}',
+const deleteTunnelRoute = defineRoute('deleteTunnel', 'DELETE', '/v1/sandbox/{id}/tunnel/{port}', {
   tag: 'Sandboxes',
   summary: 'Close a tunnel',
   description: 'Succeeds if the tunnel does not exist. The next tunnel of the port has another URL.',

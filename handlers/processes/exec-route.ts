@@ -150,11 +150,8 @@ const Collected = z
   })
   .meta({ id: 'ExecResult' });
 
-export const execCommandRoute = defineRoute({
-  id: 'execCommand',
+export const execCommandRoute = defineRoute('execCommand', 'POST', '/v1/sandbox/{id}/exec', {
   shared: { sandbox: 'work' },
-  method: 'POST',
-  path: '/v1/sandbox/{id}/exec',
   tag: 'Sandboxes',
   summary: 'Run a command',
   description:

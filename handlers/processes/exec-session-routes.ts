@@ -14,11 +14,8 @@ const Body = z
   })
   .meta({ id: 'CreateSessionRequest' });
 
-const createSessionRoute = defineRoute({
-  id: 'createSession',
+const createSessionRoute = defineRoute('createSession', 'POST', '/v1/sandbox/{id}/session', {
   shared: { sandbox: 'work' },
-  method: 'POST',
-  path: '/v1/sandbox/{id}/session',
   tag: 'Sandboxes',
   summary: 'Begin a session',
   description:
@@ -47,11 +44,8 @@ const createSessionRoute = defineRoute({
   },
 });
 
-const deleteSessionRoute = defineRoute({
-  id: 'deleteSession',
+const deleteSessionRoute = defineRoute('deleteSession', 'DELETE', '/v1/sandbox/{id}/session/{sid}', {
   shared: { sandbox: 'work' },
-  method: 'DELETE',
-  path: '/v1/sandbox/{id}/session/{sid}',
   tag: 'Sandboxes',
   summary: 'End a session',
   description:

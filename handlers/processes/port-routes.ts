@@ -6,11 +6,8 @@ import { defineRoute, json } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { PortListDto, PortStateDto, timeout } from './process-dto.ts';
 
-const listPortsRoute = defineRoute({
-  id: 'listPorts',
+const listPortsRoute = defineRoute('listPorts', 'GET', '/v1/sandbox/{id}/ports', {
   shared: { sandbox: 'view' },
-  method: 'GET',
-  path: '/v1/sandbox/{id}/ports',
   tag: 'Ports',
   summary: 'List the ports that listen',
   description: '`server` and `process_id` name the owner of the port, if known.',
@@ -24,11 +21,8 @@ const listPortsRoute = defineRoute({
   },
 });
 
-const waitForPortRoute = defineRoute({
-  id: 'waitForPort',
+const waitForPortRoute = defineRoute('waitForPort', 'POST', '/v1/sandbox/{id}/ports/{port}/wait', {
   shared: { sandbox: 'view' },
-  method: 'POST',
-  path: '/v1/sandbox/{id}/ports/{port}/wait',
   tag: 'Ports',
   summary: 'Wait for a port',
   description:

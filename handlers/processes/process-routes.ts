@@ -97,11 +97,8 @@ function refOf({ params: { id, pid }, caller, signal }: Request): StartedRef<'pr
   });
 }
 
-const createProcessRoute = defineRoute({
+const createProcessRoute = defineRoute('createProcess', 'POST', '/v1/sandbox/{id}/processes', {
   ...changed,
-  id: 'createProcess',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/processes',
   summary: 'Start a process',
   description:
     'It outlives the request, and a restart of Porthole; it ends with its sandbox. A stopped sandbox is resumed. A program that cannot be started is a process that exited with 126 or 127. A process keeps its sandbox from idling only while someone reads its output or waits for it.',
@@ -128,11 +125,8 @@ export function checkRunnable(
   if (caller.kind === 'delegate') checkCommand(caller.grant, argv, { env });
 }
 
-const listProcessesRoute = defineRoute({
+const listProcessesRoute = defineRoute('listProcesses', 'GET', '/v1/sandbox/{id}/processes', {
   ...viewed,
-  id: 'listProcesses',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/processes',
   summary: 'List processes',
   description: 'Those that run and the last 100 that exited, newest first.',
   params: SandboxPath,
@@ -143,11 +137,8 @@ const listProcessesRoute = defineRoute({
   },
 });
 
-const getProcessRoute = defineRoute({
+const getProcessRoute = defineRoute('getProcess', 'GET', '/v1/sandbox/{id}/processes/{pid}', {
   ...viewed,
-  id: 'getProcess',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/processes/{pid}',
   summary: 'Get a process',
   responses: { 200: { description: 'The process, with its exit once it has one', schema: ProcessDto } },
   async handle(request, services) {
@@ -155,11 +146,8 @@ const getProcessRoute = defineRoute({
   },
 });
 
-const deleteProcessRoute = defineRoute({
+const deleteProcessRoute = defineRoute('deleteProcess', 'DELETE', '/v1/sandbox/{id}/processes/{pid}', {
   ...changed,
-  id: 'deleteProcess',
-  method: 'DELETE',
-  path: '/v1/sandbox/{id}/processes/{pid}',
   summary: 'Remove a process',
   description: 'One that runs is killed (SIGKILL to its group); its output is removed.',
   responses: { 204: { description: 'Removed' } },
@@ -169,11 +157,8 @@ const deleteProcessRoute = defineRoute({
   },
 });
 
-const followProcessRoute = defineRoute({
+const followProcessRoute = defineRoute('followProcess', 'GET', '/v1/sandbox/{id}/processes/{pid}/output', {
   ...viewed,
-  id: 'followProcess',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/processes/{pid}/output',
   class: 'stream',
   summary: 'Read the output of a process',
   description: OUTPUT_DESCRIPTION,
@@ -187,11 +172,8 @@ const followProcessRoute = defineRoute({
   },
 });
 
-const sendProcessInputRoute = defineRoute({
+const sendInputRoute = defineRoute('sendProcessInput', 'POST', '/v1/sandbox/{id}/processes/{pid}/input', {
   ...changed,
-  id: 'sendProcessInput',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/processes/{pid}/input',
   class: 'stream',
   summary: 'Write to the stdin of a process',
   description: `Raw bytes, at most ${MAX_INPUT_BYTES}. Answers once they are in the pipe; \`eof=true\` closes it behind them. Takes a process with \`stdin: true\` or a terminal.`,
@@ -216,11 +198,8 @@ const sendProcessInputRoute = defineRoute({
   },
 });
 
-const signalProcessRoute = defineRoute({
+const signalProcessRoute = defineRoute('signalProcess', 'POST', '/v1/sandbox/{id}/processes/{pid}/signal', {
   ...changed,
-  id: 'signalProcess',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/processes/{pid}/signal',
   summary: 'Send a signal to a process',
   description: 'To its whole group. After its exit nothing happens.',
   body: z.strictObject({ signal: z.enum(SIGNALS).default('SIGTERM') }).meta({ id: 'SignalRequest' }),
@@ -230,11 +209,8 @@ const signalProcessRoute = defineRoute({
   },
 });
 
-const resizeProcessRoute = defineRoute({
+const resizeProcessRoute = defineRoute('resizeProcess', 'POST', '/v1/sandbox/{id}/processes/{pid}/resize', {
   ...changed,
-  id: 'resizeProcess',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/processes/{pid}/resize',
   summary: 'Resize the terminal of a process',
   body: TerminalSizeDto,
   responses: { 200: { description: 'The process', schema: ProcessDto } },
@@ -243,11 +219,8 @@ const resizeProcessRoute = defineRoute({
   },
 });
 
-const waitForProcessRoute = defineRoute({
+const waitForProcessRoute = defineRoute('waitForProcess', 'POST', '/v1/sandbox/{id}/processes/{pid}/wait', {
   ...viewed,
-  id: 'waitForProcess',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/processes/{pid}/wait',
   class: 'stream',
   summary: 'Wait for the exit of a process',
   body: z
@@ -266,7 +239,7 @@ export const processRoutes = [
   getProcessRoute,
   deleteProcessRoute,
   followProcessRoute,
-  sendProcessInputRoute,
+  sendInputRoute,
   signalProcessRoute,
   resizeProcessRoute,
   waitForProcessRoute,

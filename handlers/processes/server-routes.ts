@@ -90,11 +90,8 @@ function refOf({
   return { caller, sandboxId: id, kind: 'servers', id: name, signal };
 }
 
-const putServerRoute = defineRoute({
+const putServerRoute = defineRoute('putServer', 'PUT', '/v1/sandbox/{id}/servers/{name}', {
   ...changed,
-  id: 'putServer',
-  method: 'PUT',
-  path: '/v1/sandbox/{id}/servers/{name}',
   summary: 'Declare a server',
   description:
     'Starts it, and starts it again after its exit (`restart`), after a resume, a restart of the host and a replacement of its pod. The same declaration again starts it if it does not run; another one under the name is 409: delete the first. A stopped sandbox is resumed. A server does not keep its sandbox from idling.',
@@ -113,11 +110,8 @@ const putServerRoute = defineRoute({
   },
 });
 
-const listServersRoute = defineRoute({
+const listServersRoute = defineRoute('listServers', 'GET', '/v1/sandbox/{id}/servers', {
   ...viewed,
-  id: 'listServers',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/servers',
   summary: 'List servers',
   params: SandboxPath,
   responses: { 200: { description: 'The servers, by name', schema: ServerListDto } },
@@ -127,11 +121,8 @@ const listServersRoute = defineRoute({
   },
 });
 
-const getServerRoute = defineRoute({
+const getServerRoute = defineRoute('getServer', 'GET', '/v1/sandbox/{id}/servers/{name}', {
   ...viewed,
-  id: 'getServer',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/servers/{name}',
   summary: 'Get a server',
   responses: { 200: { description: 'The server', schema: ServerDto } },
   async handle(request, services) {
@@ -139,11 +130,8 @@ const getServerRoute = defineRoute({
   },
 });
 
-const deleteServerRoute = defineRoute({
+const deleteServerRoute = defineRoute('deleteServer', 'DELETE', '/v1/sandbox/{id}/servers/{name}', {
   ...changed,
-  id: 'deleteServer',
-  method: 'DELETE',
-  path: '/v1/sandbox/{id}/servers/{name}',
   summary: 'Remove a server',
   description: 'Stops it, and removes its declaration and its logs.',
   responses: { 204: { description: 'Removed' } },
@@ -167,11 +155,8 @@ const restartServerRoute = changeRoute('restart', 'Restart a server', 'A stopped
 
 /** Returns at once: the state shows the progress. */
 function changeRoute(change: 'start' | 'stop' | 'restart', summary: string, description: string): Route {
-  return defineRoute({
+  return defineRoute(`${change}Server`, 'POST', `/v1/sandbox/{id}/servers/{name}/${change}`, {
     ...changed,
-    id: `${change}Server`,
-    method: 'POST',
-    path: `/v1/sandbox/{id}/servers/{name}/${change}`,
     summary,
     description,
     responses: { 200: { description: 'The server', schema: ServerDto } },
@@ -181,11 +166,8 @@ function changeRoute(change: 'start' | 'stop' | 'restart', summary: string, desc
   });
 }
 
-const followServerRoute = defineRoute({
+const followServerRoute = defineRoute('followServer', 'GET', '/v1/sandbox/{id}/servers/{name}/logs', {
   ...viewed,
-  id: 'followServer',
-  method: 'GET',
-  path: '/v1/sandbox/{id}/servers/{name}/logs',
   class: 'stream',
   summary: 'Read the logs of a server',
   description: `${OUTPUT_DESCRIPTION} One log for all its starts: an \`exit\` is an event among others.`,

@@ -24,11 +24,8 @@ const Query = z.object({
     .meta({ example: 'session-1' }),
 });
 
-export const ptyTerminalRoute = defineRoute({
-  id: 'ptyTerminal',
+export const ptyTerminalRoute = defineRoute('ptyTerminal', 'GET', '/v1/sandbox/{id}/pty', {
   shared: { sandbox: 'work' },
-  method: 'GET',
-  path: '/v1/sandbox/{id}/pty',
   tag: 'Sandboxes',
   summary: 'Open a terminal',
   description:

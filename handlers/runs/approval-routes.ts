@@ -68,10 +68,7 @@ export async function decide(
   return decided;
 }
 
-const decideApprovalRoute = defineRoute({
-  id: 'decideApproval',
-  method: 'POST',
-  path: '/api/runs/{id}/tool-approvals',
+const decideApprovalRoute = defineRoute('decideApproval', 'POST', '/api/runs/{id}/tool-approvals', {
   tag: 'Approvals',
   summary: 'Approve or deny what an agent asks for',
   description: 'For the owner of the run. A decision is taken once: a second one changes nothing.',
@@ -138,10 +135,7 @@ export function toWaitingApprovals(waiting: readonly WaitingApproval[]): z.infer
   };
 }
 
-const followApprovalsRoute = defineRoute({
-  id: 'followApprovals',
-  method: 'GET',
-  path: '/api/approvals/events',
+const followApprovalsRoute = defineRoute('followApprovals', 'GET', '/api/approvals/events', {
   tag: 'Approvals',
   summary: 'Follow what waits for your decision, in all of your runs',
   description:
@@ -170,10 +164,7 @@ async function* frames(services: Services, following: FollowWaiting): AsyncGener
   }
 }
 
-const listApprovalsRoute = defineRoute({
-  id: 'listApprovals',
-  method: 'GET',
-  path: '/api/approvals',
+const listApprovalsRoute = defineRoute('listApprovals', 'GET', '/api/approvals', {
   tag: 'Approvals',
   summary: 'List what waits for your decision, in all of your runs',
   responses: { 200: { description: 'What waits now', schema: WaitingApprovals } },

@@ -121,11 +121,8 @@ const MessagePath = RunPath.extend({
   message: z.string().max(64).describe('`message_id`').meta({ pattern: ID_PATTERN }),
 });
 
-const postCommentRoute = defineRunRoute({
-  id: 'postComment',
+const postCommentRoute = defineRunRoute('postComment', 'POST', '/api/runs/{id}/inbox', {
   shared: { run: 'work' },
-  method: 'POST',
-  path: '/api/runs/{id}/inbox',
   tag: 'Inbox',
   summary: 'Send a comment to the agent of a run',
   description:
@@ -156,11 +153,8 @@ function toPicture({ media_type, width, height, data }: z.output<typeof PictureB
   return { mediaType: media_type, width, height, base64: data };
 }
 
-const listInboxRoute = defineRunRoute({
-  id: 'listInbox',
+const listInboxRoute = defineRunRoute('listInbox', 'GET', '/api/runs/{id}/inbox', {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}/inbox',
   tag: 'Inbox',
   summary: 'List the comments and replies of a run',
   description: 'For the owner of the run and its agent. Listing marks nothing as read.',
@@ -176,11 +170,8 @@ const listInboxRoute = defineRunRoute({
   },
 });
 
-const getMessageRoute = defineRunRoute({
-  id: 'getInboxMessage',
+const getMessageRoute = defineRunRoute('getInboxMessage', 'GET', '/api/runs/{id}/inbox/{message}', {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}/inbox/{message}',
   tag: 'Inbox',
   summary: 'Read one message with its picture',
   agents: true,
@@ -194,11 +185,8 @@ const getMessageRoute = defineRunRoute({
   },
 });
 
-const replyRoute = defineRunRoute({
-  id: 'replyToComment',
+const replyRoute = defineRunRoute('replyToComment', 'POST', '/api/runs/{id}/inbox/{message}/replies', {
   shared: { run: 'work' },
-  method: 'POST',
-  path: '/api/runs/{id}/inbox/{message}/replies',
   tag: 'Inbox',
   summary: 'Reply to a comment',
   description: 'For the agent of the run and its owner. The timeline has it as `inbox.replied`.',
@@ -214,10 +202,7 @@ const replyRoute = defineRunRoute({
   },
 });
 
-const markReadRoute = defineRunRoute({
-  id: 'markInboxRead',
-  method: 'POST',
-  path: '/api/runs/{id}/inbox/read',
+const markReadRoute = defineRunRoute('markInboxRead', 'POST', '/api/runs/{id}/inbox/read', {
   tag: 'Inbox',
   summary: 'Mark messages as read',
   description:
@@ -234,11 +219,8 @@ const markReadRoute = defineRunRoute({
   },
 });
 
-const findElementRoute = defineRunRoute({
-  id: 'findPageElement',
+const findElementRoute = defineRunRoute('findPageElement', 'POST', '/api/runs/{id}/previews/{port}/element', {
   shared: { run: 'work' },
-  method: 'POST',
-  path: '/api/runs/{id}/previews/{port}/element',
   tag: 'Inbox',
   summary: 'Find the element at a point of a page',
   description:

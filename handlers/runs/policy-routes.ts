@@ -6,10 +6,7 @@ import { listedOwner } from '#core/callers.ts';
 import { pageQuery, pageResponse } from '../http/read-input.ts';
 import { ID_PATTERN, defineRoute, json } from '../route.ts';
 
-const deletePolicyRoute = defineRoute({
-  id: 'deleteApprovalPolicy',
-  method: 'DELETE',
-  path: '/api/approval-policies/{id}',
+const deletePolicyRoute = defineRoute('deleteApprovalPolicy', 'DELETE', '/api/approval-policies/{id}', {
   tag: 'Approvals',
   summary: 'Delete an approval policy',
   description: 'What it covered is asked about again. What it has approved stays approved.',
@@ -35,10 +32,7 @@ const PolicyDto = z
   })
   .meta({ id: 'ApprovalPolicy' });
 
-const listPoliciesRoute = defineRoute({
-  id: 'listApprovalPolicies',
-  method: 'GET',
-  path: '/api/approval-policies',
+const listPoliciesRoute = defineRoute('listApprovalPolicies', 'GET', '/api/approval-policies', {
   tag: 'Approvals',
   summary: 'List what you approve without being asked, newest first',
   query: z.object(pageQuery),

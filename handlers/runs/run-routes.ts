@@ -7,7 +7,14 @@ import { RUN_SORTS, type RunRecord } from '#core/runs/run-records.ts';
 import { SHARING } from '#protocol/settings/shared-values.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 import { filterQuery, listFilterOf, pageQuery, pageResponse, totalField } from '../http/read-input.ts';
-import { defineRoute, json, type Route, type RouteRequest } from '../route.ts';
+import {
+  defineRoute,
+  json,
+  type Method,
+  type Route,
+  type RouteOptions,
+  type RouteRequest,
+} from '../route.ts';
 import { AccessDto } from '../sandboxes/sandbox-dto.ts';
 import { TagFilter } from '../sandboxes/sandbox-schemas.ts';
 import type { Services } from '../services.ts';
@@ -60,7 +67,7 @@ export const RunPath = z.object({
   id: z.string().max(200).describe('Run id').meta({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
 });
 
-interface RunRoute<Params, Query, Body> extends Omit<Route<Params, Query, Body>, 'handle'> {
+interface RunRouteOptions<Params, Query, Body> extends Omit<RouteOptions<Params, Query, Body>, 'handle'> {
   handle(
     request: RouteRequest<Params, Query, Body>,
     run: RunRecord,
@@ -73,23 +80,20 @@ export function defineRunRoute<
   Params extends z.infer<typeof RunPath> = z.infer<typeof RunPath>,
   Query = unknown,
   Body = unknown,
->(route: RunRoute<Params, Query, Body>): Route {
-  return {
+>(id: string, method: Method, path: string, options: RunRouteOptions<Params, Query, Body>): Route {
+  return defineRoute(id, method, path, {
     params: RunPath,
-    ...route,
-    errors: ['invalid_run_id', 'foreign_run', 'run_not_found', ...(route.errors ?? [])],
+    ...options,
+    errors: ['invalid_run_id', 'foreign_run', 'run_not_found', ...(options.errors ?? [])],
     async handle(request: RouteRequest<Params, Query, Body>, services) {
       const { caller, params } = request;
-      const run = await findRun(services, caller, params.id, { agents: route.agents === true });
-      return route.handle(request, run, services);
+      const run = await findRun(services, caller, params.id, { agents: options.agents === true });
+      return options.handle(request, run, services);
     },
-  };
+  });
 }
 
-const completeRunRoute = defineRunRoute({
-  id: 'completeRun',
-  method: 'POST',
-  path: '/api/runs/{id}/complete',
+const completeRunRoute = defineRunRoute('completeRun', 'POST', '/api/runs/{id}/complete', {
   tag: 'Runs',
   summary: 'Complete a run',
   description:
@@ -121,10 +125,7 @@ const Body = z
   })
   .meta({ id: 'CreateRunRequest' });
 
-const createRunRoute = defineRoute({
-  id: 'createRun',
-  method: 'POST',
-  path: '/api/runs',
+const createRunRoute = defineRoute('createRun', 'POST', '/api/runs', {
   tag: 'Runs',
   summary: 'Make a run',
   description:
@@ -145,10 +146,7 @@ const createRunRoute = defineRoute({
   },
 });
 
-const changeRunRoute = defineRunRoute({
-  id: 'changeRun',
-  method: 'PATCH',
-  path: '/api/runs/{id}',
+const changeRunRoute = defineRunRoute('changeRun', 'PATCH', '/api/runs/{id}', {
   tag: 'Runs',
   summary: 'Share a run',
   description:
@@ -160,10 +158,7 @@ const changeRunRoute = defineRunRoute({
   },
 });
 
-const rotateAgentTokenRoute = defineRunRoute({
-  id: 'rotateAgentToken',
-  method: 'POST',
-  path: '/api/runs/{id}/agent-token',
+const rotateAgentTokenRoute = defineRunRoute('rotateAgentToken', 'POST', '/api/runs/{id}/agent-token', {
   tag: 'Runs',
   summary: "Rotate a run's agent token",
   description:
@@ -184,11 +179,8 @@ const rotateAgentTokenRoute = defineRunRoute({
   },
 });
 
-const getRunRoute = defineRunRoute({
-  id: 'getRun',
+const getRunRoute = defineRunRoute('getRun', 'GET', '/api/runs/{id}', {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}',
   tag: 'Runs',
   summary: 'Read a run',
   agents: true,
@@ -200,10 +192,7 @@ const getRunRoute = defineRunRoute({
   },
 });
 
-const listRunsRoute = defineRoute({
-  id: 'listRuns',
-  method: 'GET',
-  path: '/api/runs',
+const listRunsRoute = defineRoute('listRuns', 'GET', '/api/runs', {
   tag: 'Runs',
   summary: 'List your runs',
   description:

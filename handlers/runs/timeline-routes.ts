@@ -54,13 +54,14 @@ interface FollowedLog<Position, Event extends { readonly seq: Position }> {
 
 /** A route that streams a log of a run: its events, then each new one. */
 function followRoute<Position, Event extends { readonly seq: Position; readonly type: string }>(
-  texts: Required<Pick<Route, 'id' | 'path' | 'summary' | 'description'>>,
+  id: string,
+  path: string,
+  texts: Pick<Route, 'summary' | 'description'>,
   { position, logOf, idOf, toDto }: FollowedLog<Position, Event>,
 ): Route {
-  return defineRunRoute({
+  return defineRunRoute(id, 'GET', path, {
     ...texts,
     shared: { run: 'view' },
-    method: 'GET',
     tag: 'Runs',
     class: 'stream',
     agents: true,
@@ -118,9 +119,9 @@ async function watchOf(services: Services, caller: Caller, run: RunRecord): Prom
 }
 
 const followTimelineRoute = followRoute(
+  'followTimeline',
+  '/api/runs/{id}/events',
   {
-    id: 'followTimeline',
-    path: '/api/runs/{id}/events',
     summary: "Follow a run's timeline",
     description:
       'Server-sent events: every event of the timeline, then each new one as it happens. `id` and `event` are the `id` and `type` of the event in `data`. ' +
@@ -135,11 +136,8 @@ const followTimelineRoute = followRoute(
   },
 );
 
-const readTimelineRoute = defineRunRoute({
-  id: 'readTimeline',
+const readTimelineRoute = defineRunRoute('readTimeline', 'GET', '/api/runs/{id}/timeline', {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}/timeline',
   tag: 'Runs',
   summary: "Read a run's timeline",
   description:
@@ -188,11 +186,8 @@ function toActivityDto(event: ActivityEvent): z.infer<typeof ActivityEventDto> {
   return { id, type, at: at.toISOString(), data, cursor: cursorOf(event) };
 }
 
-const readActivityRoute = defineRunRoute({
-  id: 'readActivity',
+const readActivityRoute = defineRunRoute('readActivity', 'GET', '/api/runs/{id}/activity', {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}/activity',
   tag: 'Runs',
   summary: 'Read everything that happened in a run',
   description:
@@ -237,11 +232,8 @@ const EventDetailsDto = z
   })
   .meta({ id: 'EventDetails' });
 
-const readEventDetailsRoute = defineRunRoute({
-  id: 'readEventDetails',
+const detailsRoute = defineRunRoute('readEventDetails', 'GET', '/api/runs/{id}/activity/{event}/details', {
   shared: { run: 'view' },
-  method: 'GET',
-  path: '/api/runs/{id}/activity/{event}/details',
   tag: 'Runs',
   summary: 'Read the output of a command, or the change of a file',
   description:
@@ -265,9 +257,9 @@ const readEventDetailsRoute = defineRunRoute({
 const NOTHING_KNOWN: ActivityPosition = { run: 0, sandbox: 0 };
 
 const followActivityRoute = followRoute(
+  'followActivity',
+  '/api/runs/{id}/activity/events',
   {
-    id: 'followActivity',
-    path: '/api/runs/{id}/activity/events',
     summary: 'Follow everything that happens in a run',
     description:
       'Server-sent events: the events of `GET /api/runs/{id}/activity`, then each new one as it happens. `event` is the `type` of the event in `data`, and `id` a cursor: the header `Last-Event-ID` resumes without a gap or a repeat. Otherwise like `GET /api/runs/{id}/events`.',
@@ -284,6 +276,6 @@ export const timelineRoutes = [
   readTimelineRoute,
   followTimelineRoute,
   readActivityRoute,
-  readEventDetailsRoute,
+  detailsRoute,
   followActivityRoute,
 ];

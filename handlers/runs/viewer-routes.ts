@@ -16,9 +16,10 @@ const ViewersDto = z
   })
   .meta({ id: 'RunViewers' });
 
+const VIEWERS = '/api/runs/{id}/viewers';
+
 const common = {
   shared: { run: 'view' },
-  path: '/api/runs/{id}/viewers',
   tag: 'Runs',
   responses: { 200: { description: 'Who has the run open now', schema: ViewersDto } },
 } as const;
@@ -27,10 +28,8 @@ const toDto = (viewers: readonly string[], you: string): z.infer<typeof ViewersD
   viewers: viewers.map((user) => ({ user, is_you: user === you })),
 });
 
-const listViewersRoute = defineRunRoute({
+const listViewersRoute = defineRunRoute('listViewers', 'GET', VIEWERS, {
   ...common,
-  id: 'listViewers',
-  method: 'GET',
   summary: 'List who has a run open',
   description: 'Its owner and the people of the organisation with whom it is shared.',
   async handle({ person }, run, services) {
@@ -38,10 +37,8 @@ const listViewersRoute = defineRunRoute({
   },
 });
 
-const addViewerRoute = defineRunRoute({
+const addViewerRoute = defineRunRoute('addViewer', 'PUT', VIEWERS, {
   ...common,
-  id: 'addViewer',
-  method: 'PUT',
   summary: 'Say that you have a run open',
   description:
     'Holds for 20 seconds: repeat it every 8. Records nothing for a private run, and nothing for admins of other organisations. Answers who has the run open.',

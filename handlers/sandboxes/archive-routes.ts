@@ -35,10 +35,7 @@ function toArchiveDto(archive: ArchiveRecord): z.infer<typeof ArchiveDto> {
   };
 }
 
-const deleteArchiveRoute = defineRoute({
-  id: 'deleteArchive',
-  method: 'DELETE',
-  path: '/api/archives/{id}',
+const deleteArchiveRoute = defineRoute('deleteArchive', 'DELETE', '/api/archives/{id}', {
   tag: 'Sandboxes',
   summary: 'Delete an archive',
   params: z.object({ id: z.string().max(200).describe('Of the archive').meta({ pattern: ID_PATTERN }) }),
@@ -54,10 +51,7 @@ const deleteArchiveRoute = defineRoute({
   },
 });
 
-const listArchivesRoute = defineRoute({
-  id: 'listArchives',
-  method: 'GET',
-  path: '/api/archives',
+const listArchivesRoute = defineRoute('listArchives', 'GET', '/api/archives', {
   tag: 'Sandboxes',
   summary: 'List your archives, newest first',
   description:

@@ -5,10 +5,7 @@ import { defineRoute, json } from '../route.ts';
 import { ImageFields, ImageName, toCatalogueImage } from '#protocol/settings/image-schemas.ts';
 import { requireAdmin } from './warm-pool-routes.ts';
 
-const deleteImageRoute = defineRoute({
-  id: 'deleteImage',
-  method: 'DELETE',
-  path: '/api/images/{name}',
+const deleteImageRoute = defineRoute('deleteImage', 'DELETE', '/api/images/{name}', {
   tag: 'Images',
   summary: 'Take an image out of the catalogue',
   description: 'For admins. Sandboxes that were made from it stay.',
@@ -51,10 +48,7 @@ function toImageDto(image: CatalogueImage): z.infer<typeof ImageDto> {
   };
 }
 
-const listImagesRoute = defineRoute({
-  id: 'listImages',
-  method: 'GET',
-  path: '/api/images',
+const listImagesRoute = defineRoute('listImages', 'GET', '/api/images', {
   tag: 'Images',
   summary: 'List the images that sandboxes may be made from',
   description:
@@ -84,10 +78,7 @@ const Body = ImageFields.extend({ name: ImageName }).meta({
   ],
 });
 
-const putImageRoute = defineRoute({
-  id: 'putImage',
-  method: 'POST',
-  path: '/api/images',
+const putImageRoute = defineRoute('putImage', 'POST', '/api/images', {
   tag: 'Images',
   summary: 'Add an image, or replace the one of its name',
   description:

@@ -38,10 +38,7 @@ const MountBucketBody = z.unknown().meta({
   },
 });
 
-const mountBucketRoute = defineRoute({
-  id: 'mountBucket',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/mount',
+const mountBucketRoute = defineRoute('mountBucket', 'POST', '/v1/sandbox/{id}/mount', {
   tag: 'Sandboxes',
   summary: 'Mount a bucket',
   description:
@@ -68,10 +65,7 @@ const Body = z.unknown().meta({
   properties: { mountPath: { type: 'string', description: 'Absolute', example: '/mnt/data' } },
 });
 
-const unmountBucketRoute = defineRoute({
-  id: 'unmountBucket',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/unmount',
+const unmountBucketRoute = defineRoute('unmountBucket', 'POST', '/v1/sandbox/{id}/unmount', {
   tag: 'Sandboxes',
   summary: 'Unmount a bucket',
   description:

@@ -28,10 +28,7 @@ const QuotaDto = z
   })
   .meta({ id: 'Quota' });
 
-export const getQuotaRoute = defineRoute({
-  id: 'getQuota',
-  method: 'GET',
-  path: '/api/quota',
+export const getQuotaRoute = defineRoute('getQuota', 'GET', '/api/quota', {
   tag: 'Sandboxes',
   summary: 'What you may have at a time, and what you have',
   description: 'A sandbox that asks for no resources counts as what it is given by default.',

@@ -17,11 +17,8 @@ import { defineRoute } from '../route.ts';
 import type { Services } from '../services.ts';
 import { SandboxPath } from './sandbox-path.ts';
 
-export const followSandboxRoute = defineRoute({
-  id: 'followSandbox',
+export const followSandboxRoute = defineRoute('followSandbox', 'GET', '/v1/sandbox/{id}/events', {
   shared: { sandbox: 'view' },
-  method: 'GET',
-  path: '/v1/sandbox/{id}/events',
   tag: 'Sandboxes',
   summary: 'Follow what happens in a sandbox',
   description:

@@ -19,10 +19,7 @@ import { SandboxName, SessionKey, TagFilter } from './sandbox-schemas.ts';
 /** Maximum number of ids in an error. */
 const MAX_NAMED = 10;
 
-const deleteSandboxesRoute = defineRoute({
-  id: 'deleteSandboxes',
-  method: 'DELETE',
-  path: '/v1/sandbox',
+const deleteSandboxesRoute = defineRoute('deleteSandboxes', 'DELETE', '/v1/sandbox', {
   tag: 'Sandboxes',
   summary: 'Destroy your sandboxes of a tag, and their files',
   description:
@@ -59,10 +56,7 @@ const deleteSandboxesRoute = defineRoute({
   },
 });
 
-const listSandboxesRoute = defineRoute({
-  id: 'listSandboxes',
-  method: 'GET',
-  path: '/v1/sandbox',
+const listSandboxesRoute = defineRoute('listSandboxes', 'GET', '/v1/sandbox', {
   tag: 'Sandboxes',
   summary: 'List your sandboxes',
   description:

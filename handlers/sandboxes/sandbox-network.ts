@@ -48,11 +48,8 @@ export async function networkAttempts(
     .toReversed();
 }
 
-const getSandboxNetworkRoute = defineRoute({
-  id: 'getSandboxNetwork',
+const getSandboxNetworkRoute = defineRoute('getSandboxNetwork', 'GET', '/v1/sandbox/{id}/network', {
   shared: { sandbox: 'view' },
-  method: 'GET',
-  path: '/v1/sandbox/{id}/network',
   tag: 'Sandboxes',
   summary: 'Read what a sandbox may reach, and what it has tried',
   agents: true,
@@ -92,10 +89,7 @@ const getSandboxNetworkRoute = defineRoute({
 
 const Change = z.strictObject(networkFields).meta({ id: 'ChangeSandboxRequest' });
 
-const changeSandboxRoute = defineRoute({
-  id: 'changeSandbox',
-  method: 'PATCH',
-  path: '/v1/sandbox/{id}',
+const changeSandboxRoute = defineRoute('changeSandbox', 'PATCH', '/v1/sandbox/{id}', {
   tag: 'Sandboxes',
   summary: 'Change what a sandbox may reach, and its secrets',
   description:

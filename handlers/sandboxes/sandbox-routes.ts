@@ -63,10 +63,7 @@ const Made = z
   })
   .meta({ id: 'MadeSandbox' });
 
-const createSandboxRoute = defineRoute({
-  id: 'createSandbox',
-  method: 'POST',
-  path: '/v1/sandbox',
+const createSandboxRoute = defineRoute('createSandbox', 'POST', '/v1/sandbox', {
   tag: 'Sandboxes',
   summary: 'Create a sandbox',
   bridge: true,
@@ -137,11 +134,8 @@ async function networkOf({ network: access }: Services, body: z.infer<typeof Bod
   return { network, secrets: await requestedSecrets(access, sandbox, inputs) };
 }
 
-const getSandboxRoute = defineRoute({
-  id: 'getSandbox',
+const getSandboxRoute = defineRoute('getSandbox', 'GET', '/v1/sandbox/{id}', {
   shared: { sandbox: 'view' },
-  method: 'GET',
-  path: '/v1/sandbox/{id}',
   tag: 'Sandboxes',
   summary: 'Read a sandbox',
   description: 'Makes none: an unknown id is 404.',
@@ -156,11 +150,8 @@ const getSandboxRoute = defineRoute({
   },
 });
 
-const isSandboxRunningRoute = defineRoute({
-  id: 'isSandboxRunning',
+const isSandboxRunningRoute = defineRoute('isSandboxRunning', 'GET', '/v1/sandbox/{id}/running', {
   shared: { sandbox: 'view' },
-  method: 'GET',
-  path: '/v1/sandbox/{id}/running',
   tag: 'Sandboxes',
   summary: 'Whether commands can run in the sandbox',
   agents: true,

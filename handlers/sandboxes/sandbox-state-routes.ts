@@ -9,10 +9,7 @@ import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 import { GUEST_ERRORS, SandboxPath } from './sandbox-path.ts';
 
-const deleteSandboxRoute = defineRoute({
-  id: 'deleteSandbox',
-  method: 'DELETE',
-  path: '/v1/sandbox/{id}',
+const deleteSandboxRoute = defineRoute('deleteSandbox', 'DELETE', '/v1/sandbox/{id}', {
   tag: 'Sandboxes',
   summary: 'Destroy a sandbox and its files',
   description: 'Succeeds if the sandbox does not exist. Reusing the id creates a new sandbox.',
@@ -39,11 +36,8 @@ const Heartbeat = z
   })
   .meta({ id: 'Heartbeat', example: { expires_at: '2026-03-01T12:10:00.000Z' } });
 
-const heartbeatRoute = defineRoute({
-  id: 'heartbeat',
+const heartbeatRoute = defineRoute('heartbeat', 'POST', '/v1/sandbox/{id}/heartbeat', {
   shared: { sandbox: 'work' },
-  method: 'POST',
-  path: '/v1/sandbox/{id}/heartbeat',
   tag: 'Sandboxes',
   summary: 'Say that a sandbox is still wanted',
   description:
@@ -63,11 +57,8 @@ const heartbeatRoute = defineRoute({
   },
 });
 
-const resumeSandboxRoute = defineRoute({
-  id: 'resumeSandbox',
+const resumeSandboxRoute = defineRoute('resumeSandbox', 'POST', '/v1/sandbox/{id}/resume', {
   shared: { sandbox: 'work' },
-  method: 'POST',
-  path: '/v1/sandbox/{id}/resume',
   tag: 'Sandboxes',
   summary: 'Resume a sandbox',
   description: 'Starts it on its files, and answers once it runs. Does nothing to one that runs.',
@@ -81,10 +72,7 @@ const resumeSandboxRoute = defineRoute({
   },
 });
 
-const stopSandboxRoute = defineRoute({
-  id: 'stopSandbox',
-  method: 'POST',
-  path: '/v1/sandbox/{id}/stop',
+const stopSandboxRoute = defineRoute('stopSandbox', 'POST', '/v1/sandbox/{id}/stop', {
   tag: 'Sandboxes',
   summary: 'Stop a sandbox',
   description: 'Ends every process in it and keeps its files. Does nothing to one that is stopped.',

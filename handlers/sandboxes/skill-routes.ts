@@ -55,10 +55,7 @@ function skillOwner(person: Person, isShared: boolean, action: string): Owner | 
   });
 }
 
-const deleteSkillRoute = defineRoute({
-  id: 'deleteSkill',
-  method: 'DELETE',
-  path: '/api/skills/{name}',
+const deleteSkillRoute = defineRoute('deleteSkill', 'DELETE', '/api/skills/{name}', {
   tag: 'Skills',
   summary: 'Delete a skill',
   description: 'Sandboxes that have the skill keep it.',
@@ -73,10 +70,7 @@ const deleteSkillRoute = defineRoute({
   },
 });
 
-const getSkillRoute = defineRoute({
-  id: 'getSkill',
-  method: 'GET',
-  path: '/api/skills/{name}',
+const getSkillRoute = defineRoute('getSkill', 'GET', '/api/skills/{name}', {
   tag: 'Skills',
   summary: 'Read about a skill',
   params: SkillPath,
@@ -89,10 +83,7 @@ const getSkillRoute = defineRoute({
   },
 });
 
-const listSkillsRoute = defineRoute({
-  id: 'listSkills',
-  method: 'GET',
-  path: '/api/skills',
+const listSkillsRoute = defineRoute('listSkills', 'GET', '/api/skills', {
   tag: 'Skills',
   summary: 'List the skills that you may use, by name',
   description: 'Yours, and the shared ones. Of two of one name it is yours.',
@@ -104,10 +95,7 @@ const listSkillsRoute = defineRoute({
   },
 });
 
-const putSkillRoute = defineRoute({
-  id: 'putSkill',
-  method: 'PUT',
-  path: '/api/skills/{name}',
+const putSkillRoute = defineRoute('putSkill', 'PUT', '/api/skills/{name}', {
   tag: 'Skills',
   summary: 'Add a skill, or replace it',
   description:

@@ -19,10 +19,7 @@ const PoolStats = z
   })
   .meta({ id: 'PoolStats' });
 
-const getPoolStatsRoute = defineRoute({
-  id: 'getPoolStats',
-  method: 'GET',
-  path: '/v1/pool/stats',
+const getPoolStatsRoute = defineRoute('getPoolStats', 'GET', '/v1/pool/stats', {
   tag: 'Pool',
   summary: 'How many sandboxes are ready, and how many in use',
   bridge: true,
@@ -42,10 +39,7 @@ export function requireAdmin(person: Person, action: string, what = 'the pool'):
   throw new PortholeError('forbidden', `Only an admin can ${action}: ${what} is shared by everybody.`);
 }
 
-const primePoolRoute = defineRoute({
-  id: 'primePool',
-  method: 'POST',
-  path: '/v1/pool/prime',
+const primePoolRoute = defineRoute('primePool', 'POST', '/v1/pool/prime', {
   tag: 'Pool',
   summary: 'Begin to keep sandboxes ready',
   description:
@@ -60,10 +54,7 @@ const primePoolRoute = defineRoute({
   },
 });
 
-const shutdownPrewarmedRoute = defineRoute({
-  id: 'shutdownPrewarmed',
-  method: 'POST',
-  path: '/v1/pool/shutdown-prewarmed',
+const shutdownPrewarmedRoute = defineRoute('shutdownPrewarmed', 'POST', '/v1/pool/shutdown-prewarmed', {
   tag: 'Pool',
   summary: 'Remove unassigned warm sandboxes',
   description: 'Those in use stay. No more are kept ready until the pool is primed again. For admins.',

@@ -29,10 +29,7 @@ async function sendAtOnce(body: string) {
     passes.count();
     return true;
   });
-  const route = defineRoute({
-    id: 'execCommand',
-    method: 'POST',
-    path: '/test',
+  const route = defineRoute('execCommand', 'POST', '/test', {
     tag: 'Runs',
     summary: '',
     body: checked,

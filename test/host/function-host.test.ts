@@ -16,10 +16,7 @@ import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { firstAnswer, rawExchange } from './support/raw-exchange.ts';
 
 const route = (id: string, socket: boolean, handle: () => HttpResponse | Promise<HttpResponse>) =>
-  defineRoute({
-    id,
-    method: 'GET',
-    path: `/${id}`,
+  defineRoute(id, 'GET', `/${id}`, {
     tag: 'Test',
     summary: id,
     access: 'anyone',

@@ -12,10 +12,7 @@ import { gatewayEvent } from './gateway-events.ts';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 
-const echoRoute = defineRoute({
-  id: 'echo',
-  method: 'POST',
-  path: '/echo/{name}',
+const echoRoute = defineRoute('echo', 'POST', '/echo/{name}', {
   tag: 'Test',
   summary: 'Says what it heard',
   access: 'anyone',

@@ -3,22 +3,22 @@ import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
-import { defineRoute, json, type Route } from '#handlers/route.ts';
+import { defineRoute, json, type Route, type RouteOptions } from '#handlers/route.ts';
 import type { GatewayEvent, GatewayResult } from '#host/serverless/gateway-event.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
 import { routerFunction, type RouterRoute } from '#host/serverless/router-function.ts';
 import { gatewayEvent } from './gateway-events.ts';
 
 function route(part: Partial<Route> & Pick<Route, 'id' | 'path'>): Route {
-  return defineRoute({
-    method: 'GET',
+  const options: RouteOptions = {
     tag: 'Test',
     summary: 'A route',
     access: 'anyone',
     responses: { 200: { description: 'It' } },
     handle: () => Promise.resolve(json(200, { from: part.id })),
     ...part,
-  });
+  };
+  return defineRoute(part.id, part.method ?? 'GET', part.path, options);
 }
 
 const bytes = (count: number) =>
