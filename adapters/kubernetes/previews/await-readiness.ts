@@ -8,71 +8,9 @@ import { within } from '../client/exchange.ts';
 import type { Answerer, GatewayProbe } from './gateway-probe.ts';
 import type { StoredRoute } from './preview-store.ts';
 
-/**
- * When to probe a route that is being programmed, in milliseconds after its start. Gateways take
- * about the same time on each start, so the times adapt.
- */
-export interface ProbeTimes {
-  /** Probe times of one start: begins at 0, grows without end. */
-  schedule(): Generator<number, never, undefined>;
-  /**
-   * Records that the probe sent at `readyAt` succeeded and the one at `failedAt` failed. A
-   * `readyAt` of 0 is ignored: that route existed already.
-   */
-  learn(readyAt: number, failedAt: number): void;
-}
-
-const FIRST_MS = 10;
-/** While nothing is known: the time doubles at first, then grows by this factor. */
-const DOUBLE_UNTIL_MS = 160;
-const GROWTH = 1.25;
-/**
- * When the time is known: a few probes before it, in case it became shorter, then steps of this
- * share of it.
- */
-const EARLY_FACTOR = 2.5;
-const EARLY_UNTIL = 0.75;
-const STEP = 0.05;
-const LATE_UNTIL = 1.5;
-/**
- * A route may be ready before the probe that finds it. Probe earlier next time when more than this
- * many steps were not probed.
- */
-const OPEN_STEPS = 1.5;
-/** The known lower bound decays by this share of a step with each start. */
-const FORGOTTEN = 0.25;
-
-export function createProbeTimes(): ProbeTimes {
-  let expected: number | undefined;
-  /** The latest time known to be too early. */
-  let tooEarly = 0;
-  return {
-    *schedule() {
-      const due = expected;
-      yield 0;
-      let at = FIRST_MS;
-      if (due !== undefined) {
-        for (; at < due * EARLY_UNTIL; at *= EARLY_FACTOR) yield at;
-        const step = Math.max(FIRST_MS, due * STEP);
-        for (at = due; at < due * LATE_UNTIL; at += step) yield at;
-      }
-      for (; ; at = Math.max(at * (at < DOUBLE_UNTIL_MS ? 2 : GROWTH), FIRST_MS)) yield at;
-    },
-    learn(readyAt, failedAt) {
-      if (readyAt === 0) return;
-      const step = Math.max(FIRST_MS, readyAt * STEP);
-      const known = tooEarly - step * FORGOTTEN;
-      tooEarly = known < readyAt ? Math.max(known, failedAt) : failedAt;
-      const open = readyAt - tooEarly;
-      expected = open > step * OPEN_STEPS ? tooEarly + open / 2 : readyAt;
-    },
-  };
-}
-
 export interface ReadinessDeps {
   /** Undefined where the gateway cannot be probed: the route's status decides then. */
   readonly probe: GatewayProbe | undefined;
-  readonly times: ProbeTimes;
   readonly provider: Pick<Sandboxes, 'dial'>;
   /** The preview's current route; undefined when it is gone or has another uid. */
   readonly route: (preview: Preview, signal: AbortSignal) => Promise<StoredRoute | undefined>;
@@ -82,6 +20,9 @@ export interface ReadinessDeps {
 
 type AppState = 'listens' | 'not_http' | 'silent' | 'stopped' | 'unknown';
 
+/** Pause between two probes: this share of the wait so far bounds what it adds to a start. */
+const PAUSE_SHARE = 0.1;
+const MIN_PAUSE_MS = 20;
 /** Timeout of the single dial to the sandbox, in milliseconds. */
 const DIAL_MS = 2_000;
 /** Response timeout, in milliseconds. A slower server counts as HTTP: it may be compiling. */
@@ -143,26 +84,22 @@ class ReadinessWait {
   }
 
   async run(): Promise<Readiness> {
-    const { probe, times } = this.#deps;
+    const { probe } = this.#deps;
     const waiting = new Set(await probe?.proxies());
     let lookAt = POLL_MS;
-    let failedAt = 0;
-    for (const at of times.schedule()) {
-      const early = at - this.#elapsed();
-      if (early > 0) await pause(early, undefined, { signal: this.#signal });
-      const sentAt = at === 0 ? 0 : this.#elapsed();
+    for (;;) {
       const readiness = probe === undefined ? await this.#askRoute() : await this.#askGateway(probe, waiting);
-      if (readiness?.ready) times.learn(sentAt, failedAt);
-      failedAt = sentAt;
       if (readiness !== undefined) return readiness;
       if (this.#appState === 'stopped' || this.#isGone) return this.result();
-      if (this.#elapsed() < lookAt || this.#look !== undefined) continue;
-      lookAt = this.#elapsed() * 2;
-      // Concurrent with the probes: a slow API server must not delay a route that the gateway
-      // serves.
-      this.#look = this.#lookForRoute().finally(() => (this.#look = undefined));
+      if (this.#elapsed() >= lookAt && this.#look === undefined) {
+        lookAt = this.#elapsed() * 2;
+        // Concurrent with the probes: a slow API server must not delay a route that the gateway
+        // serves.
+        this.#look = this.#lookForRoute().finally(() => (this.#look = undefined));
+      }
+      const delay = Math.max(MIN_PAUSE_MS, this.#elapsed() * PAUSE_SHARE);
+      await pause(delay, undefined, { signal: this.#signal });
     }
-    return this.result();
   }
 
   async #lookForRoute(): Promise<void> {

@@ -14,7 +14,7 @@ import { createGuestUpstream } from './guest-upstream.ts';
 import { keepPreview } from './keep-preview.ts';
 import { isAmongFirst, listPreviews, collectPartial } from './list-routes.ts';
 import { createPreviewStore, type StoredRoute, type StoredService } from './preview-store.ts';
-import { awaitReadiness, createProbeTimes, isRouteAccepted } from './await-readiness.ts';
+import { awaitReadiness, isRouteAccepted } from './await-readiness.ts';
 import type { GatewayProbe } from './gateway-probe.ts';
 
 export interface KubernetesPlaneOptions {
@@ -100,7 +100,6 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
       direct: upstream === 'direct',
       now: () => clock.now(),
     });
-  const times = createProbeTimes();
   /** The run's Services as seen by a start. Used only by that start, because it becomes stale. */
   const seen = new WeakMap<Preview, Promise<readonly StoredService[]>>();
   const oneOfFew = gate(CLOSES);
@@ -149,7 +148,6 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         awaitReadiness(
           {
             probe,
-            times,
             provider,
             timeoutMs: config.readyTimeoutSeconds * 1_000,
             isAccepted: (found) => gateways.some((gateway) => isRouteAccepted(found, gateway)),

@@ -1,9 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  awaitReadiness,
-  type ReadinessDeps,
-  createProbeTimes,
-} from '#adapters/kubernetes/previews/await-readiness.ts';
+import { awaitReadiness, type ReadinessDeps } from '#adapters/kubernetes/previews/await-readiness.ts';
 import type { Answerer } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
 import { PortholeError, type ErrorCode } from '#base/errors.ts';
@@ -39,7 +35,6 @@ interface Scene {
   /** The API server, while it does not report the route. */
   readonly api?: 'hangs' | 'fails';
   readonly timeoutMs?: number;
-  readonly times?: ReadinessDeps['times'];
 }
 
 function hang(signal: AbortSignal | undefined): Promise<never> {
@@ -55,7 +50,6 @@ function scene({
   isGone = false,
   api,
   timeoutMs = 5_000,
-  times,
 }: Scene) {
   const startedAt = performance.now();
   const asked: { proxy: string; at: number; answer: Answerer }[] = [];
@@ -72,7 +66,6 @@ function scene({
         return answer;
       },
     },
-    times: times ?? createProbeTimes(),
     provider: {
       async dial(_id, _port, signal) {
         if (dial === 'listens') return answering('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
