@@ -36,6 +36,7 @@ export async function prepare({ folder, as, isolation }: HostPlace): Promise<voi
     ...adapters,
     'test/adapters/local',
     'node_modules/zod',
+    'node_modules/lru-cache',
     'node_modules/@koromix',
   ]) {
     cpSync(join(REPO, part), join(code, part), { recursive: true });
