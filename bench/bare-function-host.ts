@@ -11,6 +11,7 @@ import { defineRoute, json } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
 import { createFunctionHost } from '#host/function-host.ts';
 import { createMetrics } from '#host/metrics.ts';
+import { lazyRoute } from '#host/router.ts';
 import { createAgentRun, helloQuery } from './agent-run.ts';
 
 const checked = process.argv[2] === 'checked';
@@ -28,7 +29,7 @@ const { token, services: ofRun } = await createAgentRun();
 const services = { ...ofRun, ids: randomIds } as unknown as Services;
 
 const server = createStrictServer({
-  request: createFunctionHost({ routes: [hello], services, metrics: createMetrics() }),
+  request: createFunctionHost({ routes: [lazyRoute(hello)], services, metrics: createMetrics() }),
   upgrade: (_req, socket) => socket.destroy(),
 });
 server.listen(0, '127.0.0.1');

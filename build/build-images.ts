@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ROOT } from './function-entries.ts';
+import { ROOT } from './root.ts';
 import {
   digestReference,
   IMAGE_NAMES,

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { bundleGuest } from '../adapters/guest/guest-bundle.ts';
 import { installDevPackages } from './dev-packages.ts';
-import { ROOT } from './function-entries.ts';
+import { ROOT } from './root.ts';
 
 const TSC = join(ROOT, 'node_modules/native-typescript/bin/tsc');
 const execute = promisify(execFile);

@@ -4,8 +4,9 @@ import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'rolldown';
 import { BUILT_HOST, type BuiltHost, HOST_INPUTS } from '#host/built-host.ts';
-import { builtinsPlugin, EXTERNAL, zodPlugin } from './bundle-functions.ts';
-import { lazyRoutesSource, ROOT } from './function-entries.ts';
+import { builtinsPlugin, EXTERNAL } from './bundle-functions.ts';
+import { lazyRoutesPlugin } from './lazy-routes.ts';
+import { ROOT } from './root.ts';
 
 /**
  * Files beside a module, and workers that run it, are those of the sources: they are not bundled.
@@ -21,19 +22,10 @@ const placesPlugin: Plugin = {
       : null,
 };
 
-/** The first request of a route loads its module, with its schemas. */
-const routesPlugin: Plugin = {
-  name: 'routes',
-  load: (id) => (id === join(ROOT, 'host/host-routes.ts') ? lazyRoutesSource() : null),
-};
-
 /** Packages with native parts, and those that few hosts load. */
 const UNBUNDLED = [...EXTERNAL, 'dockerode', 'esbuild', 'playwright-core', '@lydell/node-pty'];
 
-/**
- * What every host loads, and what every host on one machine loads besides: one file each, since a
- * file costs a millisecond.
- */
+/** What every host loads, and what every host on one machine loads besides: one file each. */
 const GROUPS = [
   { name: 'start', test: /\/host\/run\.ts$/, priority: 2 },
   {
@@ -54,7 +46,7 @@ export async function bundleHost(folder = BUILT_HOST): Promise<string> {
     input: { run: join(ROOT, 'host/run.ts') },
     platform: 'node',
     external: UNBUNDLED,
-    plugins: [routesPlugin, zodPlugin, builtinsPlugin, placesPlugin],
+    plugins: [lazyRoutesPlugin, builtinsPlugin, placesPlugin],
     logLevel: 'silent',
     output: {
       dir: aside,

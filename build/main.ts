@@ -3,14 +3,13 @@
  * dist/functions; the host that `npm start` runs in dist/host; the guest in dist/guest; and the
  * packages, each in its own `dist`. With a folder only the functions, there, and the console.
  */
-import { statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { buildPackage, PACKAGES } from './build-packages.ts';
 import { updateConsole } from './build-console.ts';
 import { bundleHost } from './bundle-host.ts';
-import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
-import { ROOT } from './function-entries.ts';
+import { bundleFunctions } from './bundle-functions.ts';
+import { ROOT } from './root.ts';
 
 const [given] = process.argv.slice(2);
 const folder = resolve(given ?? join(ROOT, 'dist/functions'));
@@ -20,15 +19,8 @@ if (given === undefined) {
   process.stdout.write(`The host in ${relative('', await bundleHost())}.\n`);
   process.stdout.write(`The guest in ${relative('', await writeBuiltGuest())}.\n`);
 }
-const functions = await bundleFunctions(folder);
-const kilobytes = (files: readonly string[]) =>
-  Math.round(files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0) / 1_000);
-for (const { id, files } of functions) {
-  process.stdout.write(
-    `${id.padEnd(22)} ${String(kilobytes(files)).padStart(6)} kB in ${files.length} files\n`,
-  );
-}
-process.stdout.write(`${functions.length} functions in ${relative('', folder)}; ${MANIFEST} lists them.\n`);
+await bundleFunctions(folder);
+process.stdout.write(`The functions in ${relative('', folder)}.\n`);
 for (const name of given === undefined ? PACKAGES : []) {
   await buildPackage(name);
   process.stdout.write(`The package ${name} in ${relative('', join(ROOT, name, 'dist'))}.\n`);

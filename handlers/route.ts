@@ -114,8 +114,6 @@ export interface RouteOptions<Params = unknown, Query = unknown, Body = unknown>
   readonly streams?: boolean;
   /** Whether a run's agent may also call it through its sandbox's own channel. @default false */
   readonly channel?: boolean;
-  /** `console`: it serves the console's files. `documents`: it needs the list of all routes. */
-  readonly kind?: 'console' | 'documents';
   /** A page that a person may reach by a cross-site link. */
   readonly page?: boolean;
   /** A public document that pages of any origin may read (CORS). Only for `anyone`. */

@@ -5,12 +5,10 @@ import { PortholeError } from '#base/errors.ts';
 import type { Authenticator } from '#core/auth/authenticator.ts';
 import type { Services } from '#handlers/services.ts';
 import { createFunctionHost, type FunctionHostOptions } from './function-host.ts';
-import type { HOST_ROUTES } from './host-routes.ts';
 import { refuse, refuseUpgrade } from './known-hosts.ts';
 
-export interface ChannelServersOptions extends Pick<FunctionHostOptions, 'metrics' | 'redact'> {
-  readonly routes: typeof HOST_ROUTES;
-  readonly services: Services;
+export interface ChannelServersOptions
+  extends Pick<FunctionHostOptions, 'routes' | 'services' | 'metrics' | 'redact'> {
   /** Accepts only agents of runs. */
   readonly agents: Authenticator;
 }
@@ -43,11 +41,6 @@ const TIGHT: ServerOptions = {
 const UNAUTHORIZED = 'Only the token of a running run of this very sandbox is accepted here.';
 const NO_UPGRADE = 'There is no WebSocket here.';
 
-/** The routes of a channel: operations of agents in their own run. */
-function channelRoutes(routes: typeof HOST_ROUTES): typeof HOST_ROUTES {
-  return routes.filter(({ channel }) => channel === true);
-}
-
 /**
  * Serves the agent routes of runs, only to the runs' own agents from their own sandbox: API keys of
  * people are refused here.
@@ -65,7 +58,7 @@ export function createChannelServers({
   const open = () =>
     createFunctionHost({
       ...host,
-      routes: channelRoutes(routes),
+      routes: routes.filter(({ channel }) => channel === true),
       // Hostile code may send invalid requests all day: no log line for each.
       services: { ...services, authenticator: agents, log: quiet(log) },
     });

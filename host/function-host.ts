@@ -7,7 +7,6 @@ import { missingPage } from '#handlers/console/console-page.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { makeFunction, type FunctionOptions } from '#handlers/make-function.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
-import type { Route } from '#handlers/route.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { HandshakeResponse } from './handshake.ts';
@@ -16,7 +15,7 @@ import { RequestEvent } from './request-event.ts';
 import { type Answer, createRouter, type LazyRoute, type Target } from './router.ts';
 
 export interface FunctionHostOptions extends FunctionOptions {
-  readonly routes: readonly (Route | LazyRoute)[];
+  readonly routes: readonly LazyRoute[];
   readonly services: Services;
   readonly metrics: MetricRecorder;
 }
@@ -116,13 +115,11 @@ export function createFunctionHost({
 
   const router = createRouter({
     routes,
-    answerOf(route) {
-      const make = (loaded: Route) => {
-        const invoke = makeFunction(loaded, services, options);
-        return (event: HttpEvent) => invoke(event, NO_CONTEXT);
-      };
-      return 'handle' in route ? make(route) : onceLoaded(async () => make(await route.load()));
-    },
+    answerOf: (route) =>
+      onceLoaded(async () => {
+        const invoke = makeFunction(await route.load(), services, options);
+        return (event) => invoke(event, NO_CONTEXT);
+      }),
     missingPage: (event) => missingPage(event, services),
     log,
     redact: options.redact,

@@ -15,17 +15,45 @@ export interface Target {
   readonly params?: HttpEvent['pathParameters'];
 }
 
-/** What the router reads of a route. */
-export type RoutedBy = Pick<Route, 'id' | 'method' | 'path' | 'socket' | 'bridge'>;
+/** What a runtime reads of a route before it loads it. */
+export interface RouteRow extends Pick<Route, 'id' | 'method' | 'path'> {
+  readonly socket?: boolean | undefined;
+  readonly bridge?: boolean | undefined;
+  readonly channel?: boolean | undefined;
+  /** Whether its handler needs the database and the cluster. */
+  readonly opens: boolean;
+  /** Whether its response may have no end: then it cannot be buffered. */
+  readonly isEndless: boolean;
+}
 
 /** A route with a module that its first request loads. */
-export interface LazyRoute extends RoutedBy {
+export interface LazyRoute extends RouteRow {
   readonly load: () => Promise<Route>;
 }
 
-export interface RouterOptions<Each extends RoutedBy> {
-  readonly routes: readonly Each[];
-  readonly answerOf: (route: Each) => Answer;
+export function lazyRoute(route: Route): LazyRoute {
+  return { ...routeRow(route), load: () => Promise.resolve(route) };
+}
+
+export function routeRow(route: Route): RouteRow {
+  const { id, method, path, socket, bridge, channel, access, signsIn, responses } = route;
+  const isEventStream = Object.values(responses).some((each) => each.contentType === 'text/event-stream');
+  return {
+    id,
+    method,
+    path,
+    socket,
+    bridge,
+    channel,
+    opens: access !== 'anyone' || signsIn === true,
+    // The events of a POST end with its work.
+    isEndless: socket === true || (method === 'GET' && isEventStream),
+  };
+}
+
+export interface RouterOptions {
+  readonly routes: readonly LazyRoute[];
+  readonly answerOf: (route: LazyRoute) => Answer;
   /** A page for a browser at an unknown address; undefined for other clients. */
   readonly missingPage: (event: HttpEvent) => Promise<HttpResponse | undefined>;
   readonly log: Logger;
@@ -46,13 +74,7 @@ export interface Router {
 const UNMATCHED = 'unmatched';
 
 /** Routes requests on every runtime; requests without a route get the same errors everywhere. */
-export function createRouter<Each extends RoutedBy>({
-  routes,
-  answerOf,
-  missingPage,
-  log,
-  redact,
-}: RouterOptions<Each>): Router {
+export function createRouter({ routes, answerOf, missingPage, log, redact }: RouterOptions): Router {
   const methods = [...new Set(routes.map(({ method }) => method))];
   const areas = new Set(routes.map(({ path }) => areaOf(path)));
   const trees = new Map(methods.map((method) => [method, new Map<string, ReturnType<typeof findMyWay>>()]));

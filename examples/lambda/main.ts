@@ -12,6 +12,7 @@ const config = new pulumi.Config();
 const folder = config.get('functions') ?? join(import.meta.dirname, '../../dist/functions');
 const functions = JSON.parse(readFileSync(join(folder, 'functions.json'), 'utf8')) as readonly {
   readonly id: string;
+  readonly handler: string;
   readonly schedule?: string;
 }[];
 
@@ -89,10 +90,10 @@ for (const action of ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction']) {
   });
 }
 
-for (const { id, schedule } of functions) {
+for (const { id, handler, schedule } of functions) {
   if (schedule === undefined) continue;
   const [minute, hour, day, month] = schedule.split(' ');
-  const job = create(id, `${id}.handler`, 300);
+  const job = create(id, handler, 300);
   const rule = new aws.cloudwatch.EventRule(`porthole-${id}`, {
     // AWS has a year, and wants no day of the week beside a day of the month.
     scheduleExpression: `cron(${minute} ${hour} ${day} ${month} ? *)`,

@@ -11,7 +11,6 @@ import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-pa
 function consolePage(path: string, id: string, summary: string) {
   return defineRoute(id, 'GET', path, {
     tag: 'Console',
-    kind: 'console',
     summary,
     access: 'anyone',
     page: true,
@@ -81,7 +80,6 @@ export const consolePageRoutes: readonly Route[] = [
 
 export const consoleAssetRoute = defineRoute('getConsoleAsset', 'GET', '/assets/{name}', {
   tag: 'Console',
-  kind: 'console',
   summary: "The console's scripts and style",
   access: 'anyone',
   params: z.object({ name: z.string().max(200).meta({ pattern: '^[A-Za-z0-9._-]+$' }) }),

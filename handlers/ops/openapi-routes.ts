@@ -6,7 +6,6 @@ import { defineRoute } from '../route.ts';
 
 const openapiJsonRoute = defineRoute('getOpenApiSchema', 'GET', '/v1/openapi.json', {
   tag: 'Docs',
-  kind: 'documents',
   summary: 'This document',
   access: 'key',
   bridge: true,
@@ -114,7 +113,6 @@ start().catch((error) => {
 function openapiPage(path: '/v1/openapi' | '/v1/openapi.html', id: string) {
   return defineRoute(id, 'GET', path, {
     tag: 'Docs',
-    kind: 'documents',
     summary: 'This document as a page that works without the internet',
     access: 'key',
     page: true,
@@ -148,7 +146,6 @@ function textFile(type: string, text: string): Promise<ConsoleFile> {
 
 const openapiAssetRoute = defineRoute('getOpenApiAsset', 'GET', '/v1/openapi/assets/{name}', {
   tag: 'Docs',
-  kind: 'documents',
   summary: "The page's script and style",
   access: 'anyone',
   params: z.object({ name: z.string().max(100).meta({ pattern: '^[A-Za-z0-9._-]+$' }) }),

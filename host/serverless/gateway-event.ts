@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
-import type { Route } from '#handlers/route.ts';
 
 type Texts = Readonly<Record<string, string | undefined>>;
 type TextLists = Readonly<Record<string, readonly string[] | undefined>>;
@@ -144,65 +143,6 @@ function queryOf(
   return isEncoded
     ? pairs.map((pair) => pair.join('=')).join('&')
     : String(new URLSearchParams(pairs as [string, string][]));
-}
-
-/**
- * Converts the events of one route for its function. Reads path parameters from the path itself: a
- * function URL, and a gateway with several routes for one function, provide none.
- * @throws PortholeError `not_found`, `method_not_allowed` for another route's request,
- * `invalid_request`; all by the returned function
- */
-export function routeReader({
-  method,
-  path: template,
-}: Pick<Route, 'method' | 'path'>): (event: HttpEvent) => HttpEvent {
-  const { pattern, names } = pathPattern(template);
-  return (event) => {
-    const asked = event.requestContext.http.method;
-    const found = pattern.exec(event.rawPath);
-    if (found === null) {
-      throw new PortholeError('not_found', `This function serves ${method} ${template} and no other path.`);
-    }
-    if (asked !== method && !(asked === 'HEAD' && method === 'GET')) {
-      throw new PortholeError(
-        'method_not_allowed',
-        `This function serves ${method} ${template}, not ${JSON.stringify(asked.slice(0, 20))}.`,
-      );
-    }
-    return {
-      ...event,
-      rawPath: found[1] ?? event.rawPath,
-      pathParameters: Object.fromEntries(names.map((name, at) => [name, decoded(found[at + 2] ?? '')])),
-    };
-  };
-}
-
-/** Matches the path at the end of a longer one: first the path itself, then each parameter. */
-function pathPattern(template: string): { readonly pattern: RegExp; readonly names: readonly string[] } {
-  const names: string[] = [];
-  const source = template
-    .split('/')
-    .map((segment) => {
-      const name = /^\{(\w+)\}$/.exec(segment)?.[1];
-      if (name === undefined) return segment.replaceAll('.', '\\.');
-      names.push(name);
-      return name === 'path' ? '(.+)' : '([^/]+)';
-    })
-    .join('/');
-  // At the root of a stage the slash may be missing.
-  return { pattern: new RegExp(template === '/' ? '^.*?(/?)$' : `(${source})$`), names };
-}
-
-function decoded(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch (cause) {
-    throw new PortholeError(
-      'invalid_request',
-      'The request cannot be read: its URL is not valid percent-encoded UTF-8.',
-      { cause },
-    );
-  }
 }
 
 /** The result of a function: API Gateway's format, of which an ALB takes a part. */

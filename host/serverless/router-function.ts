@@ -1,36 +1,26 @@
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { onceOpen } from '#base/concurrency.ts';
+import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import { type Answer, createRouter, type LazyRoute, type Router } from '../router.ts';
-import { notStreamable } from './data-plane-function.ts';
+import { bufferedEnding, type Deadline, remaining } from './deadline.ts';
 import {
   type GatewayEvent,
   type GatewayRequest,
+  type GatewayResult,
   readGatewayEvent,
   resultHeaders,
   shaped,
   toGatewayResult,
 } from './gateway-event.ts';
-import {
-  bufferedEnding,
-  type Deadline,
-  type GatewayFunction,
-  NO_CONTEXT,
-  remaining,
-} from './http-function.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
 import { limitedFunction, openFunction, type OpenFunction } from './open-function.ts';
 import { openNothing } from './open-nothing.ts';
 
-/** A route of the function that has all routes. */
-export interface RouterRoute extends LazyRoute {
-  /** Whether its handler needs the database and the cluster. */
-  readonly opens: boolean;
-  /** Whether its response may have no end: then it cannot be buffered. */
-  readonly isEndless: boolean;
-}
+/** A function of a runtime that buffers. */
+type GatewayFunction = (event: GatewayEvent, context?: Deadline) => Promise<GatewayResult>;
 
 /** The global of AWS Lambda's Node.js runtime for responses that are streamed. */
 interface StreamingRuntime {
@@ -61,7 +51,7 @@ const ABORTED_MS = 500;
  * loads its module.
  */
 export function routerFunction(
-  routes: readonly RouterRoute[],
+  routes: readonly LazyRoute[],
   open: () => Promise<OpenFunction> = openFunction,
   runtime = (globalThis as { awslambda?: StreamingRuntime }).awslambda,
 ): RouterFunctions {
@@ -75,14 +65,14 @@ export function routerFunction(
   });
   const unopened = onceOpen(openNothing);
 
-  const answerOf = ({ opens, load }: RouterRoute): Answer => {
+  const answerOf = ({ opens, load }: LazyRoute): Answer => {
     const made = onceOpen(async () => {
       const [route, found] = await Promise.all([load(), opens ? opened() : unopened()]);
       return limitedFunction(route, found);
     });
     return async (event) => (await made())(event, NO_CONTEXT);
   };
-  const routerOf = (answers: (route: RouterRoute) => Answer): Router =>
+  const routerOf = (answers: (route: LazyRoute) => Answer): Router =>
     createRouter({
       routes,
       answerOf: answers,
@@ -191,3 +181,16 @@ function withoutPrefix(method: string, path: string, stage: string | undefined, 
   }
   return path === '' ? '/' : path;
 }
+
+function notStreamable(operation: string, path: string): PortholeError {
+  const origin = URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '')?.origin;
+  const place = origin === undefined ? 'the function host' : `${origin}${path}`;
+  return new PortholeError(
+    'not_streamable',
+    `${operation} streams, and no stream passes through this function`,
+    { remedy: `send the request to ${place}.` },
+  );
+}
+
+/** middy would create a separate error for a runtime's time limit. */
+const NO_CONTEXT = {};

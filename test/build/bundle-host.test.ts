@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type BuiltHost, builtHost, HOST_INPUTS } from '#host/built-host.ts';
-import { ROOT } from '../../build/function-entries.ts';
+import { ROOT } from '../../build/root.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 
 /** Of the bundle itself; each takes about a millisecond of the start. */

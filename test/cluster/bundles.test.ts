@@ -3,14 +3,15 @@
  * real API server and a real database.
  */
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { previewName } from '#core/previews/preview-token.ts';
 import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { ANNOTATIONS, formatTime, LABELS, timeSlot } from '#constructs/names.ts';
 import { ROUTES } from '#handlers/routes.ts';
-import type { GatewayEvent } from '#host/serverless/gateway-event.ts';
+import { routeRow } from '#host/router.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
-import { type BuiltFunctions, builtFunctions } from '#test/support/built-functions.ts';
+import { builtFunctions } from '#test/support/built-functions.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { gatewayEvent } from '../host/serverless/gateway-events.ts';
@@ -42,7 +43,7 @@ interface Preview {
 
 suite('the bundled functions', missing() ?? postgresMissing, () => {
   let fixture: Cluster;
-  let built: BuiltFunctions;
+  let folder: string;
   let postgres: TestPostgres;
   let runtime: FunctionProcess;
   let people: GatewayClient;
@@ -50,7 +51,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
   beforeAll(async () => {
     fixture = await cluster();
     await fixture.kubectl(['create', 'namespace', namespace]);
-    [built, postgres] = await Promise.all([builtFunctions(), startPostgres(), importSandboxImage(fixture)]);
+    [folder, postgres] = await Promise.all([builtFunctions(), startPostgres(), importSandboxImage(fixture)]);
     const { https, caFile } = fixture.gateway;
     people = gatewayClient(https.host, caFile);
     runtime = functionProcess({
@@ -78,17 +79,10 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
     await runtime?.end();
     await people?.close();
     await postgres?.stop();
-    built?.remove();
     await fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
-  const invoke = async (id: string, event: GatewayEvent) =>
-    (await runtime.invoke(built.module(id), event)) as Result;
-
-  /**
-   * Calls a route through its stage, by the id of its function; returns the body after a check of
-   * the status.
-   */
+  /** Calls a route by its id; returns the body after a check of the status. */
   async function call<T>(
     id: string,
     status: number,
@@ -103,11 +97,11 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
     const headers: Record<string, string> = { Authorization: `Bearer ${key}` };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body)).toString('base64');
-    const event = gatewayEvent(method, `/prod${rawPath}`, {
+    const event = gatewayEvent(method, rawPath, {
       headers,
       ...(content !== undefined && { body: content, base64: true }),
     });
-    const result = await invoke(id, event);
+    const result = (await runtime.invoke(join(folder, 'router.mjs'), 'handler', event)) as Result;
     if (result.statusCode !== status)
       throw new Error(`${id} answered ${result.statusCode}:\n${runtime.log().slice(-3_000)}`);
     return (
@@ -181,7 +175,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
 
   /** One event of a schedule, as EventBridge sends it. */
   const reap = () =>
-    runtime.invoke(built.module('reaper'), {
+    runtime.invoke(join(folder, 'scheduled.mjs'), 'reaper', {
       version: '0',
       id: '53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa',
       'detail-type': 'Scheduled Event',
@@ -202,8 +196,8 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
     await fixture.kubectl(['label', ...route, `${LABELS.dueSlot}=${timeSlot(past)}`]);
   }
 
-  const sandboxRoutes = ROUTES.filter(({ streams }) => streams === true);
-  test.each(sandboxRoutes.map(({ id }) => id))('send %s on to the function host', async (id) => {
+  const endless = ROUTES.filter((route) => routeRow(route).isEndless);
+  test.each(endless.map(({ id }) => id))('send %s on to the function host', async (id) => {
     const { path } = routeOf(id);
     const answer = await call<{ error: string; code: string }>(id, 501, { id: 's-1', path: 'workspace/a' });
     expect(answer.code).toBe('not_streamable');
@@ -211,7 +205,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
     expect(answer.error).toContain(`${DATA_PLANE}${asked}.`);
   });
 
-  const closed = ROUTES.filter(({ access }) => access !== 'anyone').filter((r) => !sandboxRoutes.includes(r));
+  const closed = ROUTES.filter(({ access }) => access !== 'anyone').filter((r) => !endless.includes(r));
   test.each(closed.map(({ id }) => id))('let no stranger in by %s', async (id) => {
     const answer = await call<{ code: string }>(id, 401, { id: 'abc' }, { key: 'nobodys-key' });
     expect(answer.code).toBe('unauthorized');

@@ -23,10 +23,9 @@ describe('the example for AWS Lambda', () => {
   let up: ProgramResult;
   beforeAll(async () => {
     const listed = [
-      { id: 'router' },
-      { id: 'listRuns', method: 'GET', path: '/api/runs' },
-      { id: 'reaper', schedule: '* * * * *' },
-      { id: 'snapshots-clean', schedule: '*/10 * * * *' },
+      { id: 'router', handler: 'router.handler' },
+      { id: 'reaper', handler: 'scheduled.reaper', schedule: '* * * * *' },
+      { id: 'snapshots-clean', handler: 'scheduled.snapshotsClean', schedule: '*/10 * * * *' },
     ];
     writeFileSync(join(folder, 'functions.json'), JSON.stringify(listed));
     writeFileSync(join(folder, 'router.mjs'), 'export const handler = () => undefined;');
@@ -72,8 +71,8 @@ describe('the example for AWS Lambda', () => {
       [
         ['porthole-router', 'router.handler', 30],
         ['porthole-stream', 'router.stream', 900],
-        ['porthole-reaper', 'reaper.handler', 300],
-        ['porthole-snapshots-clean', 'snapshots-clean.handler', 300],
+        ['porthole-reaper', 'scheduled.reaper', 300],
+        ['porthole-snapshots-clean', 'scheduled.snapshotsClean', 300],
       ],
     );
     for (const each of Object.values(functions)) expect(each).toMatchObject({ runtime: 'nodejs24.x' });

@@ -10,6 +10,7 @@ import { defineRoute, type Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
 import { createFunctionHost } from '#host/function-host.ts';
 import { HandshakeResponse } from '#host/handshake.ts';
+import { lazyRoute } from '#host/router.ts';
 import { createLogger } from '#host/logger.ts';
 import { createMetrics } from '#host/metrics.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
@@ -78,8 +79,8 @@ beforeAll(async () => {
   const services = { ids: randomIds, clock: systemClock, log } as unknown as Services;
   const api = createFunctionHost({
     routes: [
-      ...Object.entries(ROUTES).map(([id, handle]) => route(id, id === 'badHeader', handle)),
-      { id: 'lazy', method: 'GET', path: '/lazy', load: () => load() },
+      ...Object.entries(ROUTES).map(([id, handle]) => lazyRoute(route(id, id === 'badHeader', handle))),
+      { id: 'lazy', method: 'GET', path: '/lazy', opens: false, isEndless: false, load: () => load() },
     ],
     services,
     metrics: createMetrics(),

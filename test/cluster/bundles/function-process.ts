@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 
 /** A process that runs bundled functions, as a runtime would. */
 export interface FunctionProcess {
-  /** Sends an event to the function of that module; returns its result, or throws what it threw. */
-  invoke(module: string, event: object): Promise<unknown>;
+  /** Sends an event to that export of the module; returns its result, or throws what it threw. */
+  invoke(module: string, name: string, event: object): Promise<unknown>;
   log(): string;
   end(): Promise<void>;
 }
@@ -40,11 +40,11 @@ export function functionProcess(environment: Readonly<Record<string, string>>): 
   });
   let calls = 0;
   return {
-    invoke(module, event) {
+    invoke(module, name, event) {
       const call = (calls += 1);
       const outcome = Promise.withResolvers<unknown>();
       waiting.set(call, outcome);
-      child.send({ call, module: pathToFileURL(module).href, event });
+      child.send({ call, module: pathToFileURL(module).href, name, event });
       return outcome.promise;
     },
     log: () => output,

@@ -6,7 +6,8 @@ import { PortholeError } from '#base/errors.ts';
 import { defineRoute, json, type Route, type RouteOptions } from '#handlers/route.ts';
 import type { GatewayEvent, GatewayResult } from '#host/serverless/gateway-event.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
-import { routerFunction, type RouterRoute } from '#host/serverless/router-function.ts';
+import { lazyRoute, type LazyRoute } from '#host/router.ts';
+import { routerFunction } from '#host/serverless/router-function.ts';
 import { gatewayEvent } from './gateway-events.ts';
 
 function route(part: Partial<Route> & Pick<Route, 'id' | 'path'>): Route {
@@ -46,6 +47,7 @@ const ROUTES = [
   route({
     id: 'follow',
     path: '/api/events',
+    responses: { 200: { description: 'Events', contentType: 'text/event-stream' } },
     handle: ({ signal }) => {
       const body = new Readable({ read: () => undefined });
       body.push('data: 1\n\n');
@@ -75,10 +77,9 @@ function functions(runtime?: Parameters<typeof routerFunction>[2]) {
   const loaded: string[] = [];
   let opened = 0;
   const lazy = ROUTES.map(
-    (each): RouterRoute => ({
-      ...each,
+    (each): LazyRoute => ({
+      ...lazyRoute(each),
       opens: each.access !== 'anyone' || each.class === 'stream',
-      isEndless: each.id === 'follow' || each.socket === true,
       load: () => {
         loaded.push(each.id);
         return Promise.resolve(each);
@@ -136,6 +137,12 @@ describe('one function for all routes', () => {
     expect(await handler(gatewayEvent('GET', '/other/api/things'))).toMatchObject({ statusCode: 404 });
   });
 
+  test('refuses a parameter that is not percent-encoded UTF-8', async () => {
+    const { handler } = functions();
+    const result = await handler(gatewayEvent('GET', '/api/things/%E0%A4%A'));
+    expect([result.statusCode, bodyOf(result)]).toMatchObject([400, { code: 'invalid_request' }]);
+  });
+
   test('names the allowed methods of a path', async () => {
     const result = await functions().handler(gatewayEvent('POST', '/api/things'));
     expect([result.statusCode, result.headers?.['allow']]).toEqual([405, 'GET']);
@@ -177,15 +184,21 @@ describe('one function for all routes', () => {
     });
   });
 
-  test.each(['/api/events', '/api/pty'])('refuses %s, which has no end, before it begins', async (path) => {
-    process.env['PORTHOLE_PUBLIC_URL'] = 'https://porthole.example.com';
+  test.each([
+    ['/api/events', 'https://porthole.example.com', 'https://porthole.example.com/api/events'],
+    ['/api/pty', 'https://porthole.example.com', 'https://porthole.example.com/api/pty'],
+    ['/api/pty', undefined, 'the function host'],
+  ])('refuses %s, which has no end, before it begins, with public URL %s', async (path, publicUrl, place) => {
+    if (publicUrl === undefined) delete process.env['PORTHOLE_PUBLIC_URL'];
+    else process.env['PORTHOLE_PUBLIC_URL'] = publicUrl;
     const { handler, loaded } = functions();
     const result = await handler(gatewayEvent('GET', path));
     expect([result.statusCode, bodyOf(result)]).toEqual([
       501,
       expect.objectContaining({
         code: 'not_streamable',
-        error: expect.stringContaining(`https://porthole.example.com${path}.`),
+        retryable: false,
+        remedy: `Send the request to ${place}.`,
       }),
     ]);
     expect(loaded).toEqual([]);

@@ -5,9 +5,10 @@ import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { defineRoute, json, type Route } from '#handlers/route.ts';
 import type { GatewayResult } from '#host/serverless/gateway-event.ts';
-import { httpFunction } from '#host/serverless/http-function.ts';
-import { limitedFunction } from '#host/serverless/open-function.ts';
+import { lazyRoute } from '#host/router.ts';
+import { limitedFunction, type OpenFunction } from '#host/serverless/open-function.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
+import { routerFunction } from '#host/serverless/router-function.ts';
 import { gatewayEvent } from './gateway-events.ts';
 
 const JSON_BODY = { 'content-type': 'application/json' };
@@ -28,22 +29,22 @@ function answering(answer: () => HttpResponse): Route {
 }
 
 const bodyOf = ({ body }: GatewayResult): unknown => JSON.parse(body);
+/** The function of one route, which opens its services only where `open` is given. */
+const functionOf = (route: Route, open?: () => Promise<OpenFunction>) =>
+  routerFunction([{ ...lazyRoute(route), opens: open !== undefined }], open).handler;
 const call = (route: Route, body = '{"text":"hello"}', base64 = false) =>
-  httpFunction(
-    route,
-    openNothing,
-  )(gatewayEvent('POST', '/prod/echo/ann', { headers: JSON_BODY, body, base64 }));
+  functionOf(route)(gatewayEvent('POST', '/echo/ann', { headers: JSON_BODY, body, base64 }));
 
-describe('a route as a function of a runtime that buffers', () => {
-  test('hears path, query and body', async () => {
-    const event = gatewayEvent('POST', '/prod/echo/ann', { headers: JSON_BODY, body: '{"text":"hello"}' });
-    const result = await httpFunction(echoRoute, openNothing)({ ...event, rawQueryString: 'loud=yes' });
+describe('a request to a runtime that buffers', () => {
+  test('reaches its route with path, query and body', async () => {
+    const event = gatewayEvent('POST', '/echo/ann', { headers: JSON_BODY, body: '{"text":"hello"}' });
+    const result = await functionOf(echoRoute)({ ...event, rawQueryString: 'loud=yes' });
     expect(result.statusCode).toBe(200);
     expect(bodyOf(result)).toEqual({ name: 'ann', loud: 'yes', text: 'hello' });
     expect(result.headers?.['x-request-id']).toBe('req-1');
   });
 
-  test('hears a body in base64', async () => {
+  test('may have a body in base64', async () => {
     const body = Buffer.from('{"text":"grüß Gott"}').toString('base64');
     expect(bodyOf(await call(echoRoute, body, true))).toEqual({ name: 'ann', text: 'grüß Gott' });
   });
@@ -62,18 +63,6 @@ describe('a route as a function of a runtime that buffers', () => {
     expect(bodyOf(result)).toMatchObject({ code: 'invalid_request' });
   });
 
-  test('refuses what is not its own', async () => {
-    const result = await httpFunction(echoRoute, openNothing)(gatewayEvent('POST', '/other'));
-    expect([result.statusCode, bodyOf(result)]).toEqual([
-      404,
-      {
-        error: 'This function serves POST /echo/{name} and no other path.',
-        code: 'not_found',
-        retryable: false,
-      },
-    ]);
-  });
-
   test('answers bytes in base64', async () => {
     const bytes = { statusCode: 200, headers: {}, body: Buffer.from('x') };
     expect(await call(answering(() => bytes))).toMatchObject({ body: 'eA==', isBase64Encoded: true });
@@ -86,21 +75,18 @@ describe('a route as a function of a runtime that buffers', () => {
 
   test('answers HEAD without a body', async () => {
     const { body: _, ...rest } = answering(() => json(200, { much: 'text' }));
-    const result = await httpFunction(
-      { ...rest, method: 'GET' },
-      openNothing,
-    )(gatewayEvent('HEAD', '/echo/ann'));
+    const result = await functionOf({ ...rest, method: 'GET' })(gatewayEvent('HEAD', '/echo/ann'));
     expect([result.statusCode, result.body]).toEqual([200, '']);
   });
 
   test('refuses a page of another site', async () => {
     const event = gatewayEvent('POST', '/echo/ann', { headers: { origin: 'https://evil.example' } });
-    expect(await httpFunction(echoRoute, openNothing)(event)).toMatchObject({ statusCode: 403 });
+    expect(await functionOf(echoRoute)(event)).toMatchObject({ statusCode: 403 });
   });
 
-  test('opens once, at the first request, whatever comes at the same time', async () => {
+  test('opens the services once, at the first request, whatever comes at the same time', async () => {
     let opened = 0;
-    const invoke = httpFunction(echoRoute, () => {
+    const invoke = functionOf(echoRoute, () => {
       opened += 1;
       return openNothing();
     });
@@ -113,7 +99,7 @@ describe('a route as a function of a runtime that buffers', () => {
 
   test('answers a blank 500 where it cannot open, and opens at the next request', async () => {
     let opened = 0;
-    const invoke = httpFunction(echoRoute, () => {
+    const invoke = functionOf(echoRoute, () => {
       opened += 1;
       return opened === 1 ? Promise.reject(new Error('no database at 10.1.2.3')) : openNothing();
     });
@@ -143,7 +129,7 @@ describe('a route as a function of a runtime that buffers', () => {
   test('knows no caller before anything is opened', async () => {
     const event = gatewayEvent('POST', '/echo/ann', { headers: { authorization: 'Bearer some-key' } });
     const closed: Route = { ...echoRoute, access: 'caller' };
-    expect(await httpFunction(closed, openNothing)(event)).toMatchObject({ statusCode: 401 });
+    expect(await functionOf(closed)(event)).toMatchObject({ statusCode: 401 });
   });
 
   test('ends the waits of a request before its gateway ends the request, and no later one', async () => {

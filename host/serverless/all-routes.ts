@@ -1,0 +1,5 @@
+import { HOST_ROUTES } from '../host-routes.ts';
+import { routerFunction } from './router-function.ts';
+
+/** The function of all routes. */
+export const { handler, stream } = routerFunction(HOST_ROUTES);
