@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { PortholeError } from '#base/errors.ts';
-import { MIGRATION_NAMES } from './migrate.ts';
+import { MIGRATION_NAMES, unknownStep } from './migrate.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import { inTransaction } from './sql-session.ts';
@@ -23,8 +23,6 @@ export interface Migration {
    * byte, so that order is the same on every database. `BYTES` is the type for binary data.
    */
   readonly sql: string;
-  /** Changes rows after the statements, in the same transaction. */
-  readonly changeRows?: (db: Kysely<SqlSchema>) => Promise<void>;
 }
 
 /** Both databases use an index of live sandboxes only for exactly this condition. */
@@ -40,33 +38,60 @@ const ACTIVE = 'coalesce(last_active_at, created_at)';
 const SHOWN_NAME = `lower(coalesce(name, ''))`;
 
 const STEPS: Readonly<Record<(typeof MIGRATION_NAMES)[number], string>> = {
-  // Destroyed sandboxes are kept forever, so queries for live ones need an index.
-  '0001-runs-sandboxes-previews': `
+  // The schema of 0.2.0. Destroyed sandboxes are kept forever, so queries for live ones need an
+  // index. The unique indexes are authoritative for keys and names, whatever a transaction has
+  // read; where a column is null, both databases allow any number of rows. CPUs are in thousandths,
+  // so that sums are exact; null is the provider's default. Port 0 of a policy is any port.
+  '0018-network-policies': `
     create table runs (
       id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, title TEXT,
       sandbox_id TEXT not null, auto_approve_tools integer not null, status TEXT not null,
       token_kid TEXT not null, created_at TEXT not null, completed_at TEXT);
     create index runs_by_time on runs (created_at, id);
     create index runs_by_owner on runs (owner_org, owner_user, created_at, id);
-    create table sandboxes (
-      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, image TEXT,
-      place TEXT not null, desired TEXT not null, observed TEXT not null, created_at TEXT not null);
-    create index sandboxes_live on sandboxes (created_at, id) where ${LIVE};
+    create index runs_by_sandbox on runs (sandbox_id, id);
+    create table run_events (
+      run_id TEXT not null, seq integer not null, type TEXT not null, at TEXT not null,
+      data TEXT not null, "key" TEXT, constraint run_events_key primary key (run_id, seq));
+    create unique index run_events_once on run_events (run_id, "key");
     create table preview_generations (
       run_id TEXT not null, target_port integer not null, generation integer not null,
       constraint preview_generations_key primary key (run_id, target_port));
     create table preview_tombstones (
       token_sha256 TEXT primary key, run_id TEXT not null, reason TEXT not null,
       ended_at TEXT not null);
-    create index preview_tombstones_by_time on preview_tombstones (ended_at)`,
-
-  // Of events without a key, both databases allow any number of rows.
-  '0002-timelines-approvals': `
-    create index runs_by_sandbox on runs (sandbox_id, id);
-    create table run_events (
-      run_id TEXT not null, seq integer not null, type TEXT not null, at TEXT not null,
-      data TEXT not null, "key" TEXT, constraint run_events_key primary key (run_id, seq));
-    create unique index run_events_once on run_events (run_id, "key");
+    create index preview_tombstones_by_time on preview_tombstones (ended_at);
+    create table sandboxes (
+      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, image TEXT,
+      place TEXT not null, desired TEXT not null, observed TEXT not null, created_at TEXT not null,
+      generation integer default 1 not null, session_key TEXT, name TEXT, last_active_at TEXT,
+      stopped_at TEXT, tags TEXT default '{}' not null, cpu_millis integer, memory_mb integer,
+      disk_mb integer, network integer default 0 not null, env TEXT default '{}' not null,
+      ttl_seconds integer, heartbeat_at TEXT, skills TEXT default '[]' not null,
+      delete_with_thread integer default 0 not null, network_policy TEXT);
+    create index sandboxes_live on sandboxes (created_at, id) where ${LIVE};
+    create index sandboxes_by_owner
+      on sandboxes (place, owner_org, owner_user, created_at, id) where ${LIVE};
+    create index sandboxes_of_owner
+      on sandboxes (owner_org, owner_user, created_at, id) where ${LIVE};
+    create unique index sandboxes_by_session_key on sandboxes (owner_org, owner_user, session_key)
+      where session_key is not null and desired <> 'destroyed';
+    create unique index sandboxes_by_name on sandboxes (owner_org, owner_user, name)
+      where name is not null and desired <> 'destroyed';
+    create table sandbox_events (
+      sandbox_id TEXT not null, seq integer not null, generation integer not null,
+      type TEXT not null, at TEXT not null, data TEXT not null,
+      constraint sandbox_events_key primary key (sandbox_id, seq));
+    create index sandbox_events_due on sandbox_events (at);
+    create table sandbox_tokens (
+      sandbox_id TEXT not null, generation integer not null, version integer not null,
+      constraint sandbox_tokens_key primary key (sandbox_id, generation));
+    create table delegations (
+      id TEXT primary key, sandbox_id TEXT not null, generation integer not null,
+      scopes TEXT not null, commands TEXT, paths TEXT, label TEXT, renewable integer not null,
+      ttl_ms integer not null, created_at TEXT not null, expires_at TEXT not null);
+    create index delegations_by_sandbox on delegations (sandbox_id, created_at, id);
+    create index delegations_due on delegations (expires_at);
     create table approvals (
       id TEXT primary key, run_id TEXT not null, tool TEXT not null, args TEXT not null,
       message TEXT not null, status TEXT not null, requested_at TEXT not null,
@@ -81,68 +106,33 @@ const STEPS: Readonly<Record<(typeof MIGRATION_NAMES)[number], string>> = {
       constraint approval_waiters_key primary key (approval_id, waiter));
     create table approval_policies (
       id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, tool TEXT not null,
-      run_id TEXT not null, created_at TEXT not null, created_by TEXT not null);
+      run_id TEXT not null, created_at TEXT not null, created_by TEXT not null,
+      target_port integer default 0 not null);
     create unique index approval_policies_once
-      on approval_policies (owner_org, owner_user, tool, run_id);
+      on approval_policies (owner_org, owner_user, tool, run_id, target_port);
     create index approval_policies_by_time on approval_policies (created_at, id);
     create index approval_policies_by_owner
-      on approval_policies (owner_org, owner_user, created_at, id)`,
-
-  '0003-sandbox-generations': `
-    alter table sandboxes add column generation integer default 1 not null`,
-
-  '0004-sandboxes-by-owner': `
-    create index sandboxes_by_owner
-      on sandboxes (place, owner_org, owner_user, created_at, id) where ${LIVE}`,
-
-  // The unique indexes are authoritative for keys and names, whatever a transaction has read.
-  '0005-sandbox-life': `
-    alter table sandboxes add column session_key TEXT;
-    alter table sandboxes add column name TEXT;
-    alter table sandboxes add column last_active_at TEXT;
-    alter table sandboxes add column stopped_at TEXT;
-    alter table sandboxes add column tags TEXT default '{}' not null;
-    create index sandboxes_of_owner
-      on sandboxes (owner_org, owner_user, created_at, id) where ${LIVE};
-    create unique index sandboxes_by_session_key on sandboxes (owner_org, owner_user, session_key)
-      where session_key is not null and desired <> 'destroyed';
-    create unique index sandboxes_by_name on sandboxes (owner_org, owner_user, name)
-      where name is not null and desired <> 'destroyed'`,
-
-  // Thousandths of a CPU, so that sums are exact; null: the provider's default.
-  '0006-sandbox-sizes': `
-    alter table sandboxes add column cpu_millis integer;
-    alter table sandboxes add column memory_mb integer;
-    alter table sandboxes add column disk_mb integer;
-    alter table sandboxes add column network integer default 0 not null;
-    alter table sandboxes add column env TEXT default '{}' not null`,
-
-  '0007-archives': `
+      on approval_policies (owner_org, owner_user, created_at, id);
+    create table approval_denials (
+      run_id TEXT not null, tool TEXT not null, target_port integer not null,
+      rotate integer not null,
+      constraint approval_denials_key primary key (run_id, tool, target_port, rotate));
     create table archives (
       id TEXT primary key, sandbox_id TEXT not null, generation integer not null, name TEXT,
       image TEXT, owner_user TEXT not null, owner_org TEXT not null, object_key TEXT not null,
       size bigint not null, left_out integer not null, created_at TEXT not null);
     create index archives_of_owner on archives (owner_org, owner_user, created_at, id);
-    create index archives_by_time on archives (created_at, id)`,
-
-  '0008-sandbox-ttl': `
-    alter table sandboxes add column ttl_seconds integer;
-    alter table sandboxes add column heartbeat_at TEXT`,
-
-  '0009-images': `
+    create index archives_by_time on archives (created_at, id);
     create table images (
       name TEXT primary key, reference TEXT not null, description TEXT not null,
-      languages TEXT not null, resources TEXT not null, put_at TEXT not null)`,
-
-  '0010-skills': `
+      languages TEXT not null, resources TEXT not null, put_at TEXT not null);
     create table skills (
       owner_org TEXT not null, owner_user TEXT not null, name TEXT not null,
       description TEXT not null, digest TEXT not null, size integer not null, files TEXT not null,
       archive BYTES not null, put_at TEXT not null,
       constraint skills_key primary key (owner_org, owner_user, name));
-    alter table sandboxes add column skills TEXT default '[]' not null`,
-
-  '0011-editor': `
+    create table ended_sessions (id TEXT primary key, until TEXT not null);
+    create index ended_sessions_due on ended_sessions (until);
     create table tools (
       id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, name TEXT not null,
       created_at TEXT not null);
@@ -161,8 +151,10 @@ const STEPS: Readonly<Record<(typeof MIGRATION_NAMES)[number], string>> = {
       id TEXT primary key, tool_id TEXT not null, version_id TEXT not null,
       owner_org TEXT not null, owner_user TEXT not null, payload_bytes integer not null,
       state TEXT not null, sandbox_id TEXT, created_at TEXT not null, created_by TEXT not null,
-      expires_at TEXT not null);
+      expires_at TEXT not null, bytes integer default 0 not null);
     create index sandbox_snapshots_by_expiry on sandbox_snapshots (expires_at, id);
+    create index sandbox_snapshots_by_owner
+      on sandbox_snapshots (owner_org, owner_user, expires_at, bytes);
     create table tool_runs (
       id TEXT primary key, tool_id TEXT not null, version_id TEXT not null,
       snapshot_id TEXT not null, snapshot_expires_at TEXT not null, owner_org TEXT not null,
@@ -171,59 +163,13 @@ const STEPS: Readonly<Record<(typeof MIGRATION_NAMES)[number], string>> = {
       stdout TEXT not null, stderr TEXT not null, created_at TEXT not null,
       created_by TEXT not null, ended_at TEXT, deadline TEXT not null);
     create index tool_runs_by_tool on tool_runs (tool_id, created_at, id);
+    create index tool_runs_by_expiry on tool_runs (snapshot_expires_at, id);
     create index tool_runs_running_by_snapshot_id on tool_runs (snapshot_id)
       where status = 'running';
     create index tool_runs_running_by_owner_org on tool_runs (owner_org, owner_user)
       where status = 'running';
     create index tool_runs_running_by_deadline on tool_runs (deadline, id)
       where status = 'running'`,
-
-  '0012-delegations': `
-    create table delegations (
-      id TEXT primary key, sandbox_id TEXT not null, generation integer not null,
-      scopes TEXT not null, commands TEXT, paths TEXT, label TEXT, renewable integer not null,
-      ttl_ms integer not null, created_at TEXT not null, expires_at TEXT not null);
-    create index delegations_by_sandbox on delegations (sandbox_id, created_at, id);
-    create index delegations_due on delegations (expires_at);
-    create table sandbox_tokens (
-      sandbox_id TEXT not null, generation integer not null, version integer not null,
-      constraint sandbox_tokens_key primary key (sandbox_id, generation))`,
-
-  '0013-sandbox-events': `
-    create table sandbox_events (
-      sandbox_id TEXT not null, seq integer not null, generation integer not null,
-      type TEXT not null, at TEXT not null, data TEXT not null,
-      constraint sandbox_events_key primary key (sandbox_id, seq));
-    create index sandbox_events_due on sandbox_events (at);
-    alter table sandboxes add column delete_with_thread integer default 0 not null`,
-
-  // Existing rows are counted in characters; they expire within days.
-  '0014-snapshot-bytes': `
-    alter table sandbox_snapshots add column bytes integer default 0 not null;
-    update sandbox_snapshots set bytes = length(source_code) + length(state);
-    create index sandbox_snapshots_by_owner
-      on sandbox_snapshots (owner_org, owner_user, expires_at, bytes)`,
-
-  '0015-ended-sessions': `
-    create table ended_sessions (id TEXT primary key, until TEXT not null);
-    create index ended_sessions_due on ended_sessions (until)`,
-
-  '0016-old-tool-runs': `
-    create index tool_runs_by_expiry on tool_runs (snapshot_expires_at, id)`,
-
-  // Port 0: any port, the meaning of all earlier policies.
-  '0017-approval-scopes': `
-    alter table approval_policies add column target_port integer default 0 not null;
-    drop index approval_policies_once;
-    create unique index approval_policies_once
-      on approval_policies (owner_org, owner_user, tool, run_id, target_port);
-    create table approval_denials (
-      run_id TEXT not null, tool TEXT not null, target_port integer not null,
-      rotate integer not null,
-      constraint approval_denials_key primary key (run_id, tool, target_port, rotate))`,
-
-  '0018-network-policies': `
-    alter table sandboxes add column network_policy TEXT`,
 
   // Several instances may follow one guest: an event with a key is stored once.
   '0019-sandbox-event-keys': `
@@ -279,11 +225,7 @@ const STEPS: Readonly<Record<(typeof MIGRATION_NAMES)[number], string>> = {
 export const MIGRATIONS: readonly Migration[] = MIGRATION_NAMES.map((name) => ({
   name,
   sql: STEPS[name],
-  ...(name === '0017-approval-scopes' && { changeRows: keepEarlierDenials }),
 }));
-
-/** Every version up to this step refuses a database with unknown rows in `schema_migrations`. */
-const LAST_BEFORE_EXPANSIONS = '0018-network-policies';
 
 /**
  * Applies every pending step in one transaction that holds the dialect's migration lock: of several
@@ -314,18 +256,27 @@ export async function applyMigrations(
     const required = await trx.selectFrom('schema_migrations').select('name').execute();
     const expansions = await trx.selectFrom('schema_expansions').select('name').execute();
     const applied = new Set([...required, ...expansions].map((row) => row.name));
-    for (const { name } of required) {
-      if (migrations.some((migration) => migration.name === name)) continue;
+    const unknown = unknownStep(
+      required,
+      migrations.map(({ name }) => name),
+    );
+    if (unknown !== undefined) {
       throw new PortholeError(
         'service_unavailable',
-        `the records database has the migration ${name}, which this version does not know`,
+        `the records database has the migration ${unknown}, which this version does not know`,
         { remedy: 'start the version that made it, or a newer one' },
+      );
+    }
+    if (required.length > 0 && !applied.has(MIGRATION_NAMES[0])) {
+      throw new PortholeError(
+        'service_unavailable',
+        'the records database is of a version before 0.2.0, which this version does not upgrade',
+        { remedy: 'start 0.2.0 with it once, then this version' },
       );
     }
     for (const migration of migrations) {
       if (applied.has(migration.name)) continue;
       await execute(migration.sql);
-      await migration.changeRows?.(trx);
       await trx
         .insertInto(isExpansion(migration) ? 'schema_expansions' : 'schema_migrations')
         .values({ name: migration.name, applied_at: instantText(new Date()) })
@@ -335,39 +286,5 @@ export async function applyMigrations(
 }
 
 function isExpansion({ name, contracts }: Migration): boolean {
-  return contracts !== true && name > LAST_BEFORE_EXPANSIONS;
-}
-
-/**
- * Copies the denials in the timelines that no approval has revoked: earlier policies must not
- * override them either.
- */
-async function keepEarlierDenials(db: Kysely<SqlSchema>): Promise<void> {
-  const decided = await db
-    .selectFrom('run_events')
-    .select(['run_id', 'type', 'data'])
-    .where('type', 'in', ['tool.denied', 'tool.approved'])
-    .orderBy('run_id')
-    .orderBy('seq')
-    .execute();
-  for (const { run_id: runId, type, data } of decided) {
-    const { source, tool, target_port: port, rotate } = JSON.parse(data) as Record<string, unknown>;
-    if (source !== 'person') continue;
-    const about = { run_id: runId, tool: String(tool), target_port: typeof port === 'number' ? port : 0 };
-    if (type === 'tool.denied') {
-      await db
-        .insertInto('approval_denials')
-        .values({ ...about, rotate: rotate === true ? 1 : 0 })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
-      continue;
-    }
-    await db
-      .deleteFrom('approval_denials')
-      .where('run_id', '=', runId)
-      .where('tool', '=', about.tool)
-      .where('target_port', '=', about.target_port)
-      .where('rotate', '<=', rotate === true ? 1 : 0)
-      .execute();
-  }
+  return contracts !== true && name > MIGRATION_NAMES[0];
 }

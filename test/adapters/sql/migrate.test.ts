@@ -4,11 +4,7 @@ import { migrate } from '#adapters/sql/migrate.ts';
 import { applyMigrations, MIGRATIONS } from '#adapters/sql/migrations.ts';
 import type { SqlSchema } from '#adapters/sql/schema.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
-import { inProcessNotifier } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { sqlRecords } from '#adapters/sql/sql-records.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
-
-const AT = '2026-03-01T12:00:00.000Z';
 
 describe('migrations', () => {
   let db: Kysely<SqlSchema>;
@@ -93,47 +89,21 @@ describe('migrations', () => {
     ]);
   });
 
-  test('keep what the version before allowed for any port, and do not let that overturn what it denied', async () => {
-    const before = MIGRATIONS.filter(({ name }) => name < '0017');
-    await applyMigrations(db, sqliteSqlDialect, before);
-    const decided = (seq: number, denied: boolean, data: object) => ({
-      run_id: 'run_1',
-      seq,
-      type: denied ? ('tool.denied' as const) : ('tool.approved' as const),
-      at: AT,
-      data: JSON.stringify({ source: 'person', tool: 'start_preview', ...data }),
-      key: null,
-    });
-    await db
-      .insertInto('run_events')
-      .values([
-        decided(1, true, { target_port: 3000 }),
-        decided(2, true, { target_port: 3001, rotate: true }),
-        decided(3, true, { target_port: 3002, generation: 1 }),
-        decided(4, false, { target_port: 3001 }),
-        decided(5, false, { target_port: 3002, rotate: true }),
-        decided(6, false, { target_port: 3000, source: 'run_policy' }),
-      ])
+  test('are refused in a database of a version before 0.2.0, which stays as it was', async () => {
+    await db.schema
+      .createTable('schema_migrations')
+      .addColumn('name', 'text')
+      .addColumn('applied_at', 'text')
       .execute();
-    const policies = db as unknown as Kysely<{ approval_policies: Record<string, string> }>;
-    const owner = { owner_org: 'acme', owner_user: 'alice', tool: 'start_preview' };
-    const made = { ...owner, id: 'pol_1', run_id: 'run_1', created_at: AT, created_by: 'alice' };
-    await policies.insertInto('approval_policies').values(made).execute();
-    await migrate(db, sqliteSqlDialect);
-    const records = sqlRecords(db, sqliteSqlDialect, inProcessNotifier());
-    const covering = async (target_port: number, more = {}) =>
-      (
-        await records.policies.covering({ user: 'alice', org: 'acme' }, 'run_1', 'start_preview', {
-          target_port,
-          ...more,
-        })
-      )?.targetPort;
-    expect(await Promise.all([3000, 3001, 3002, 3003].map((port) => covering(port)))).toEqual([
-      undefined,
-      undefined,
-      null,
-      null,
-    ]);
+    await db
+      .insertInto('schema_migrations')
+      .values({ name: '0017-approval-scopes', applied_at: '2026-03-01T12:00:00.000Z' })
+      .execute();
+    await expect(migrate(db, sqliteSqlDialect)).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: expect.stringMatching(/version before 0\.2\.0.*start 0\.2\.0 with it once/),
+    });
+    expect(await tables()).toEqual(['schema_migrations']);
   });
 
   test('leave everything as it was when one of them fails', async () => {
