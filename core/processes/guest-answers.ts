@@ -135,20 +135,23 @@ function broken<T>(sandboxId: string, read: () => T): T {
 interface LinesAnswer<Item, End> extends AnswerLimits, LineSchemas<Item, End> {
   /** Items. */
   readonly most: number;
+  /** Characters of all lines. @default no limit but `limit`, which is an error */
+  readonly mostChars?: number;
 }
 
 /**
  * A list with one item of JSON in each line. The last line is the end; undefined if it is missing,
- * or comes after more than `most` items or after a line that does not fit.
+ * or comes after more than `most` items or `mostChars`, or after a line that does not fit.
  * @throws as `piecesOfAnswer` does
  */
 export async function linesAnswer<Item, End>(
   answer: GuestAnswer,
   sandboxId: string,
-  { most, item, end, ...limits }: LinesAnswer<Item, End>,
+  { most, mostChars = Infinity, item, end, ...limits }: LinesAnswer<Item, End>,
 ): Promise<{ readonly items: readonly Item[]; readonly end: End | undefined }> {
   const pause = turnsOf(sandboxId);
   const items: Item[] = [];
+  let chars = 0;
   try {
     const pieces = piecesOfAnswer(answer, sandboxId, limits);
     for await (const line of splitText(pieces, '\n', MAX_LINE)) {
@@ -156,7 +159,8 @@ export async function linesAnswer<Item, End>(
       if (turn !== undefined) await turn;
       const read = readLine(line, { item, end });
       if (read !== undefined && 'end' in read) return { items, end: read.end };
-      if (read === undefined || items.length >= most) return { items, end: undefined };
+      chars += line.length;
+      if (read === undefined || items.length >= most || chars > mostChars) return { items, end: undefined };
       items.push(read.item);
     }
     return { items, end: undefined };

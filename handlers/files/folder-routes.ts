@@ -3,9 +3,8 @@ import { performerOf } from '#core/callers.ts';
 import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
 import type { ErrorCode } from '#base/errors.ts';
 import { makeWorkspaceFolder, searchWorkspace, watchWorkspace } from '#core/files/guest-files.ts';
-import { readListing } from '#core/files/list-workspace-files.ts';
+import { type FileEntry, listWorkspaceFiles } from '#core/files/list-workspace-files.ts';
 import { resolveWorkspacePath } from '#base/workspace-path.ts';
-import { turnOwnerOf } from '#core/sandboxes/turn-owners.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { anySignal } from '#base/concurrency.ts';
 import type { WatchEvent } from '#protocol/guest/files-protocol.ts';
@@ -19,7 +18,6 @@ import {
 import { queryFlag } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
-import { inListingThread } from './listing-thread.ts';
 
 /** `path` of routes for a folder of the workspace. */
 export const FolderPath = z
@@ -83,6 +81,12 @@ const Entry = z
   })
   .meta({ id: 'FileEntry' });
 
+const MAX_ENTRIES = 10_000;
+
+function toEntry({ mtime, mode, ...entry }: FileEntry): z.input<typeof Entry> {
+  return { ...entry, mtime: mtime?.toISOString() ?? null, mode: mode.toString(8).padStart(4, '0') };
+}
+
 const listFilesRoute = defineRoute('listFiles', 'GET', '/v1/sandbox/{id}/files', {
   ...reading,
   summary: 'List a folder',
@@ -109,18 +113,14 @@ const listFilesRoute = defineRoute('listFiles', 'GET', '/v1/sandbox/{id}/files',
   async handle({ params, query: { path, depth, skip = '' }, caller, signal }, services) {
     const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const listing = await readListing(
+    const { entries, isCut } = await listWorkspaceFiles(
       { provider },
       sandbox.id,
       path,
-      { depth, skipped: names(skip) },
+      { depth, most: MAX_ENTRIES, skipped: names(skip) },
       signal,
     );
-    return {
-      statusCode: 200,
-      headers: { 'content-type': 'application/json' },
-      body: await inListingThread(listing, turnOwnerOf(sandbox.id)),
-    };
+    return json(200, { entries: entries.map(toEntry), truncated: isCut });
   },
 });
 

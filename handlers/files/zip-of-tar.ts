@@ -7,7 +7,7 @@ import { PortholeError } from '#base/errors.ts';
 import type { TarHeader } from '#base/tar/tar-header.ts';
 import { type ZipEntry, ZipWriter } from '#base/tar/zip-writer.ts';
 import { validatedEntries } from '#base/tar/validate-tar.ts';
-import type { Job, ZipAnswer, ZipSays } from './heavy-thread.ts';
+import type { ZipAnswer, ZipSays } from './zip-thread.ts';
 
 /** Entry type in the upper bits of the mode, as in Unix and zip. */
 const FILE = 0o100000;
@@ -49,11 +49,11 @@ export function zipOfTar(tar: Readable): Readable {
 
 /** The thread requests one thing at a time, so neither side buffers more than one piece. */
 async function* threadPieces(tar: Readable): AsyncGenerator<Uint8Array, void, undefined> {
-  const { HEAVY_THREAD, HEAVY_THREAD_ENV, JOB } = await import('./heavy-thread.ts');
-  const thread = new Worker(HEAVY_THREAD, {
-    workerData: { [JOB]: 'zip' satisfies Job },
+  const { ZIP_THREAD, ZIP_THREAD_ENV, JOB } = await import('./zip-thread.ts');
+  const thread = new Worker(ZIP_THREAD, {
+    workerData: { [JOB]: true },
     resourceLimits: MEMORY,
-    env: HEAVY_THREAD_ENV,
+    env: ZIP_THREAD_ENV,
   });
   const ended = new AbortController();
   const end = (error: Error) => ended.abort(error);

@@ -1,53 +1,43 @@
 /**
- * A worker thread for work that would block the event loop or needs bounded memory: zips, and large
- * listings. Imported elsewhere it only exports its location.
+ * The worker thread of a zip, which would block the event loop and needs bounded memory. Imported
+ * elsewhere it only exports its location.
  */
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { constants, getPriority, setPriority } from 'node:os';
 import { PortholeError } from '#base/errors.ts';
-import type { Listing } from '#core/files/list-workspace-files.ts';
 
-export const HEAVY_THREAD = new URL(import.meta.url);
+export const ZIP_THREAD = new URL(import.meta.url);
 const cache = getCompileCacheDir();
 /** With the process's cache of compiled code, a thread loads no TypeScript compiler (30 MiB). */
-export const HEAVY_THREAD_ENV = cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) };
-/** Key of the job in the thread's worker data. */
-export const JOB = 'porthole-heavy-job';
-export type Job = 'zip' | 'listing';
+export const ZIP_THREAD_ENV = cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) };
+/** Key in the worker data of a thread that makes a zip. */
+export const JOB = 'porthole-zip';
 
 /**
  * Requests of a zip: more of the tar, or a piece of output to take. `used`: the last piece of the
  * tar, for reuse; as garbage these would amount to tens of MiB.
  */
-export type ZipAsks =
+type ZipAsks =
   | { readonly kind: 'more'; readonly used: Uint8Array | undefined }
   | { readonly kind: 'piece'; readonly bytes: Uint8Array };
 export type ZipAnswer =
   | { readonly kind: 'tar'; readonly bytes: Uint8Array }
   | { readonly kind: 'end' }
   | { readonly kind: 'taken' };
-export interface ListingAsk {
-  readonly id: number;
-  readonly listing: Listing;
-}
-export interface Failure {
+interface Failure {
   readonly kind: 'failed';
   readonly code: PortholeError['code'];
   readonly message: string;
 }
 export type ZipSays = ZipAsks | Failure | { readonly kind: 'done' };
-export type ListingSays =
-  | { readonly kind: 'json'; readonly id: number; readonly bytes: Uint8Array }
-  | (Failure & { readonly id: number });
 
-const job = (workerData as { readonly [JOB]?: Job } | null)?.[JOB];
-if (!isMainThread && parentPort !== null && job !== undefined) {
+const isZip = (workerData as { readonly [JOB]?: true } | null)?.[JOB] === true;
+if (!isMainThread && parentPort !== null && isZip) {
   // Linux applies niceness per thread: other requests take precedence.
   setPriority(Math.min(getPriority() + 10, constants.priority.PRIORITY_LOW));
-  if (job === 'zip') await zip(parentPort);
-  else await listings(parentPort);
+  await zip(parentPort);
 }
 
 async function zip(port: NonNullable<typeof parentPort>): Promise<void> {
@@ -76,18 +66,6 @@ async function zip(port: NonNullable<typeof parentPort>): Promise<void> {
   } catch (error) {
     port.postMessage(failureOf(error), []);
   }
-}
-
-async function listings(port: NonNullable<typeof parentPort>): Promise<void> {
-  const { listingJson } = await import('./listing-thread.ts');
-  port.on('message', ({ id, listing }: ListingAsk) => {
-    try {
-      const bytes = Uint8Array.from(listingJson(listing));
-      port.postMessage({ kind: 'json', id, bytes } satisfies ListingSays, [bytes.buffer]);
-    } catch (error) {
-      port.postMessage({ ...failureOf(error), id } satisfies ListingSays, []);
-    }
-  });
 }
 
 function failureOf(error: unknown): Failure {
