@@ -17,6 +17,7 @@ import { makeGuestVolume } from './guest-volume.ts';
 import { supplyImage } from './image-supply.ts';
 import {
   sandboxContainer,
+  type SandboxContainerOptions,
   STATE_FOLDER,
   STATE_VOLUME,
   stateVolume,
@@ -27,7 +28,7 @@ import {
 import type { SandboxLimits } from './container-limits.ts';
 import type { FoundVolume, SandboxVolumes } from './sandbox-volume.ts';
 
-interface ContainerLifeOptions {
+export interface ContainerLifeOptions {
   readonly engine: Engine;
   readonly names: SandboxNames;
   readonly volumes: SandboxVolumes;
@@ -47,6 +48,12 @@ interface ContainerLifeOptions {
   /** The folder of this machine with the guest. */
   readonly guest: () => Promise<string>;
 }
+
+/** What differs between the containers of sandboxes. */
+export type NewContainer = Pick<
+  SandboxContainerOptions,
+  'id' | 'name' | 'image' | 'labels' | 'imageEnv' | 'limits' | 'guestSource'
+>;
 
 /**
  * Other processes may work on the same sandbox: polls this often, with this pause in milliseconds.
@@ -201,56 +208,62 @@ export class ContainerLife {
   }
 
   async #make(id: string, { Name: name, Labels }: FoundVolume, signal?: AbortSignal): Promise<void> {
-    const {
-      engine,
-      names,
-      volumes,
-      image: ownImage,
-      network,
-      environment,
-      channelFolder,
-      guest,
-    } = this.#options;
+    const { engine, names, volumes, image: ownImage, limits } = this.#options;
     const image = imageOf(Labels ?? {}) ?? ownImage;
     // The image may have been removed since the sandbox was created.
     const { env: imageEnv } = await supplyImage(engine, id, image, signal);
+    const labels = names.labels(id, image);
+    await volumes.make(stateVolume(name), labels, STATE_MEBIBYTES, signal);
+    const guestSource = await this.guestSource(image);
+    const { resources } = specOf(Labels);
+    const container = { id, name, image, labels, imageEnv, guestSource, limits: await limits(resources) };
+    try {
+      await this.makeContainer(container, signal);
+    } catch (error) {
+      // Another process has just created it.
+      if (!isStatus(error, 409)) throw refused(id, error);
+    }
+  }
+
+  /** Name of a volume with the guest. @param image any image of the engine */
+  protected async guestSource(image: string): Promise<string> {
+    const { engine, volumes, guest } = this.#options;
     this.#guestVolume ??= guest().then((folder) => makeGuestVolume(engine, volumes, folder, image));
-    const guestVolume = await this.#guestVolume.catch((error: unknown) => {
+    return this.#guestVolume.catch((error: unknown) => {
       this.#guestVolume = undefined;
       throw error;
     });
-    const spec = specOf(Labels);
-    const limits = await this.#options.limits(spec.resources);
-    const labels = names.labels(id, image);
+  }
+
+  /** Creates a container on the sandbox's volumes. @throws EngineError 409 if it exists */
+  protected async makeContainer(container: NewContainer, signal?: AbortSignal): Promise<void> {
+    const { engine, network, environment, channelFolder, channelsUnseen } = this.#options;
+    const { name } = container;
     const folder = channelFolder(name);
-    const container = sandboxContainer({
-      id,
-      name,
-      image,
-      labels,
-      limits,
+    const options = sandboxContainer({
+      ...container,
       network,
       environment,
       channelFolder: folder,
       hasIpv6: this.#hasIpv6,
-      guestVolume,
-      imageEnv,
     });
-    await volumes.make(stateVolume(name), labels, STATE_MEBIBYTES, signal);
     try {
       await engine.call(
         `create container ${name}`,
-        (docker, abortSignal) => docker.createContainer({ ...container, abortSignal }),
+        (docker, abortSignal) => docker.createContainer({ ...options, abortSignal }),
         signal,
       );
     } catch (error) {
-      // Another process has just created it.
-      if (isStatus(error, 409)) return;
-      if (folder === undefined || !messageMatches(error, /bind source path does not exist/)) {
-        throw refused(id, error);
-      }
-      this.#options.channelsUnseen();
+      if (folder === undefined || !messageMatches(error, /bind source path does not exist/)) throw error;
+      channelsUnseen();
     }
+  }
+
+  /** Makes the sandbox's user own the folder of the guest's state. Existing content stays. */
+  protected async giveState(containerId: string, signal: AbortSignal): Promise<void> {
+    const container = this.#options.engine.docker.getContainer(containerId);
+    const archive = await ownedFolder(STATE_FOLDER, 0o700);
+    await container.putArchive(archive, { path: STATE_VOLUME, abortSignal: signal });
   }
 
   async #start(id: string, containerId: string, signal?: AbortSignal): Promise<void> {
@@ -259,13 +272,8 @@ export class ContainerLife {
       await engine.call(
         'start its container',
         async (docker, abortSignal) => {
-          const container = docker.getContainer(containerId);
-          // Existing content stays.
-          await container.putArchive(await ownedFolder(STATE_FOLDER, 0o700), {
-            path: STATE_VOLUME,
-            abortSignal,
-          });
-          await container.start({ abortSignal });
+          await this.giveState(containerId, abortSignal);
+          await docker.getContainer(containerId).start({ abortSignal });
         },
         signal,
       );

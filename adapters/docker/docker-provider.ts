@@ -33,7 +33,7 @@ import type {
 } from '#core/sandboxes/sandbox-provider.ts';
 import { onceOpen, oneAtATime } from '#base/concurrency.ts';
 import { ContainerChannels } from './container-channels.ts';
-import { ContainerLife } from './container-life.ts';
+import { ContainerLife, type ContainerLifeOptions } from './container-life.ts';
 import { containerProcess, containerState, type RunningContainer } from './container-state.ts';
 import { findImage } from './image-supply.ts';
 import { DEFAULT_LIMITS, type SandboxLimits } from './container-limits.ts';
@@ -62,8 +62,9 @@ export interface DockerProviderOptions {
   /**
    * Folder of this machine for the sockets of sandboxes' channels; mounted into sandboxes if the
    * engine runs on this machine.
+   * @default no channels
    */
-  readonly channels: string;
+  readonly channels?: string | undefined;
   /** @default 2 cores, 2 GiB, 4,096 processes, 10 GiB */
   readonly limits?: Partial<SandboxLimits> | undefined;
   /** Name of an engine's network for sandboxes to join. @default `none`: loopback only */
@@ -72,12 +73,16 @@ export interface DockerProviderOptions {
    * Settings that sandboxes take over from the package managers of this machine. @default nothing
    */
   readonly tools?: Pick<MachineTools, 'environment' | 'certificates'> | undefined;
+  /** Whether the engine's volumes can have a size. @default tried with the first one */
+  readonly hasQuotas?: boolean | undefined;
+  /** How the engine makes containers. @default by Docker's API */
+  readonly containers?: ((options: ContainerLifeOptions) => ContainerLife) | undefined;
 }
 
 const START_MS = 30_000;
 
 export class DockerProvider implements SandboxProvider {
-  readonly name = 'docker';
+  readonly name: string = 'docker';
   readonly defaultSize: SandboxSize;
   readonly #network: string;
   readonly #engine: Engine;
@@ -95,15 +100,16 @@ export class DockerProvider implements SandboxProvider {
   /** @throws Error if a certificate of the engine cannot be read */
   constructor(options: DockerProviderOptions) {
     const { engine, installation, image, channels, network = 'none', tools } = options;
+    const { containers = (life) => new ContainerLife(life) } = options;
     const wanted = { ...DEFAULT_LIMITS, ...options.limits };
     const { cpu, memoryMb, diskMb } = wanted;
     this.defaultSize = { cpu, memoryMb, diskMb };
     this.#network = network;
     this.#engine = new Engine(engine);
     this.#names = new SandboxNames(installation);
-    this.#volumes = new SandboxVolumes(this.#engine);
+    this.#volumes = new SandboxVolumes(this.#engine, options.hasQuotas);
     this.#channels = new ContainerChannels(this.#engine.isLocal ? channels : undefined, tools?.certificates);
-    this.#life = new ContainerLife({
+    this.#life = containers({
       engine: this.#engine,
       names: this.#names,
       volumes: this.#volumes,

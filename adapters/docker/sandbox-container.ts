@@ -60,7 +60,7 @@ export function stateVolume(name: string): string {
   return `${name}-state`;
 }
 
-interface SandboxContainerOptions {
+export interface SandboxContainerOptions {
   readonly id: string;
   /** Name of the container and of its volume. */
   readonly name: string;
@@ -74,7 +74,8 @@ interface SandboxContainerOptions {
   readonly channelFolder: string | undefined;
   /** Whether the engine's kernel knows IPv6. */
   readonly hasIpv6: boolean;
-  readonly guestVolume: string;
+  /** Volume with the guest. */
+  readonly guestSource: string;
   /** What the image sets for every process, each as `NAME=value`. */
   readonly imageEnv: readonly string[];
 }
@@ -87,7 +88,7 @@ interface SandboxContainerOptions {
 export function sandboxContainer(
   options: SandboxContainerOptions,
 ): Docker.ContainerCreateOptions & { name: string } {
-  const { name, image, labels, limits, network, channelFolder, hasIpv6, guestVolume } = options;
+  const { name, image, labels, limits, network, channelFolder, hasIpv6, guestSource } = options;
   const memory = limits.memoryMb * MIB;
   const largestFile = limits.diskMb * MIB;
   const guest = guestProcess(options, channelFolder === undefined ? undefined : NETWORK.socket);
@@ -137,7 +138,7 @@ export function sandboxContainer(
       Mounts: [
         { Type: 'volume', Source: name, Target: WORKSPACE, ReadOnly: false },
         { Type: 'volume', Source: stateVolume(name), Target: STATE_VOLUME, ReadOnly: false },
-        { Type: 'volume', Source: guestVolume, Target: GUEST_FOLDER, ReadOnly: true },
+        { Type: 'volume', Source: guestSource, Target: GUEST_FOLDER, ReadOnly: true },
         ...(channelFolder === undefined
           ? []
           : [{ Type: 'bind' as const, Source: channelFolder, Target: CHANNEL_FOLDER, ReadOnly: true }]),

@@ -17,8 +17,10 @@ export class SandboxVolumes {
   readonly #engine: Engine;
   #hasQuotas: boolean | undefined;
 
-  constructor(engine: Engine) {
+  /** @param hasQuotas undefined: tried with the first volume */
+  constructor(engine: Engine, hasQuotas?: boolean) {
     this.#engine = engine;
+    this.#hasQuotas = hasQuotas;
   }
 
   /** Whether volumes can have a size; undefined before the first one was created. */

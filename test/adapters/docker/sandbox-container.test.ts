@@ -12,7 +12,7 @@ const OPTIONS = {
   network: 'none',
   channelFolder: undefined,
   hasIpv6: true,
-  guestVolume: 'porthole-guest-1',
+  guestSource: 'porthole-guest-1',
   imageEnv: [],
 };
 
