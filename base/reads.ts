@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import { PortholeError } from './errors.ts';
+import { retry } from './retry.ts';
 
 export interface Page<T> {
   readonly items: readonly T[];
@@ -70,17 +70,10 @@ export function isConnectionLost(error: unknown): boolean {
 /**
  * Retries a read of a sandbox when its connection breaks. Only for work without side effects.
  */
-export async function readAgain<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-  const startedAt = performance.now();
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await read();
-    } catch (error) {
-      const isLast = tries === TRIES || performance.now() - startedAt > WITHIN_MS;
-      if (isLast || signal?.aborted || !isConnectionLost(error)) throw error;
-    }
-    await pause(WAIT_MS * tries, undefined, { signal }).catch(() => signal?.throwIfAborted());
-  }
+export function readAgain<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  const delay = (error: unknown, tries: number) =>
+    tries < TRIES && isConnectionLost(error) ? WAIT_MS * tries : undefined;
+  return retry(read, { delay, withinMs: WITHIN_MS, signal });
 }
 
 /**

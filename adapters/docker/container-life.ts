@@ -1,11 +1,11 @@
 import { buffer } from 'node:stream/consumers';
-import { setTimeout as pause } from 'node:timers/promises';
 import { pack } from 'tar-stream';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { sandboxNotFound, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { type Engine, EngineError, isStatus } from './engine.ts';
 import { imageOf, type SandboxNames, specOf } from './sandbox-names.ts';
 import { PortholeError } from '#base/errors.ts';
+import { retry } from '#base/retry.ts';
 import type { SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import {
   removeContainer,
@@ -55,10 +55,9 @@ export type NewContainer = Pick<
   'id' | 'name' | 'image' | 'labels' | 'imageEnv' | 'limits' | 'guestSource'
 >;
 
-/**
- * Other processes may work on the same sandbox: polls this often, with this pause in milliseconds.
- */
+/** Other processes may work on the same sandbox: tries again so often, or so long in ms. */
 const LOOKS = 20;
+const REMOVE_MS = 5_000;
 const PAUSE_MS = 250;
 
 /**
@@ -148,22 +147,19 @@ export class ContainerLife {
 
   /** Removes container and volumes; resolves once all are gone. */
   async remove(id: string, signal?: AbortSignal): Promise<void> {
-    const { names, volumes } = this.#options;
-    for (let looks = 1; ; looks += 1) {
+    const { engine, names, volumes } = this.#options;
+    const name = names.objectName(id);
+    const removeAll = async () => {
       await this.end(id, signal);
+      // A process that was killed while it changed the owner has left it.
+      await removeContainer(engine, giverName(name), signal);
       const isThere = (await this.findVolume(id, signal)) !== undefined;
-      try {
-        await volumes.remove(stateVolume(names.objectName(id)), signal);
-        if (isThere) await volumes.remove(names.objectName(id), signal);
-        return;
-      } catch (error) {
-        // Another process has just started a container on it, or was killed while it changed the
-        // owner.
-        if (!isStatus(error, 409) || looks >= LOOKS) throw error;
-        await removeContainer(this.#options.engine, giverName(names.objectName(id)), signal);
-        await pause(PAUSE_MS, undefined, { signal }).catch(() => signal?.throwIfAborted());
-      }
-    }
+      await volumes.remove(stateVolume(name), signal);
+      if (isThere) await volumes.remove(name, signal);
+    };
+    // 409: another process has just started a container on it.
+    const delay = (error: unknown) => (isStatus(error, 409) ? PAUSE_MS : undefined);
+    await retry(removeAll, { delay, withinMs: REMOVE_MS, signal });
   }
 
   /**

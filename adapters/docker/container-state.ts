@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { setTimeout as pause } from 'node:timers/promises';
 import { identify, type ProcessIdentity } from '#adapters/local/process-identity.ts';
+import { retry } from '#base/retry.ts';
 import { type Engine, isStatus } from './engine.ts';
 
 /**
@@ -80,8 +80,8 @@ function whyEnded({ Status, ExitCode, OOMKilled, Error: error }: FoundContainer[
     : `its container is ${Status.slice(0, 50)}`;
 }
 
-/** Another process may remove it too: polls this often, with this pause in milliseconds. */
-const LOOKS = 40;
+/** Another process may be removing it too: tries again for so long, in milliseconds. */
+const REMOVE_MS = 4_000;
 const PAUSE_MS = 100;
 
 /** Ends and removes a container; resolves once it is gone. Does nothing if it does not exist. */
@@ -90,17 +90,12 @@ export async function removeContainer(
   container: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  for (let looks = 1; ; looks += 1) {
-    try {
-      await engine.find(
-        `remove container ${container}`,
-        (docker, abortSignal) => docker.getContainer(container).remove({ force: true, v: true, abortSignal }),
-        signal,
-      );
-      return;
-    } catch (error) {
-      if (!isStatus(error, 409) || looks >= LOOKS) throw error;
-      await pause(PAUSE_MS, undefined, { signal }).catch(() => signal?.throwIfAborted());
-    }
-  }
+  const remove = () =>
+    engine.find(
+      `remove container ${container}`,
+      (docker, abortSignal) => docker.getContainer(container).remove({ force: true, v: true, abortSignal }),
+      signal,
+    );
+  const delay = (error: unknown) => (isStatus(error, 409) ? PAUSE_MS : undefined);
+  await retry(remove, { delay, withinMs: REMOVE_MS, signal });
 }

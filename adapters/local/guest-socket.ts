@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { existsSync, lstatSync, renameSync, rmSync, watch } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
 import type { GuestSettingsInput } from '#protocol/guest/settings-protocol.ts';
+import { retry } from '#base/retry.ts';
 import { connectToPath, listenInFolder } from '#base/socket-path.ts';
 import type { IsolationKind } from './isolation.ts';
 import { INSIDE_PATHS, type Sources } from './sandbox-view.ts';
@@ -86,13 +86,7 @@ function socketFromInside(folder: SandboxFolder): GuestSocket {
 }
 
 async function untilListening(folder: string, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    try {
-      (await connectToGuestIn(folder)).destroy();
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') throw error;
-    }
-    await after(PAUSE_MS, undefined, { signal });
-  }
+  const delay = (error: unknown) =>
+    (error as NodeJS.ErrnoException).code === 'ECONNREFUSED' ? PAUSE_MS : undefined;
+  (await retry(() => connectToGuestIn(folder), { delay, signal })).destroy();
 }

@@ -149,7 +149,7 @@ export function retryDelay(
   error: KubernetesError,
   tries: number,
   repetition: Repetition,
-  random: number,
+  random = Math.random(),
 ): number | undefined {
   if (tries >= MAX_TRIES || (error.inDoubt && !repetition.inDoubt)) return undefined;
   const isConflict = error.status === 409 && error.reason === 'Conflict';

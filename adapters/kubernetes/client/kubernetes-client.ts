@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { retry } from '#base/retry.ts';
 import type { Call, Collection, JsonPatchOperation, KubernetesObject } from './kubernetes-object.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import {
@@ -117,23 +117,25 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
     const endsAt = performance.now() + callTimeoutMs;
     let inDoubt = false;
     let refused = false;
-    for (let tries = 1; ; tries += 1) {
+    const work = async () => {
       try {
         const left = endsAt - performance.now();
         return await tryOnce(call, Math.min(tryTimeoutMs, left), signal, refused);
       } catch (failure) {
-        signal?.throwIfAborted();
         const error = failure instanceof KubernetesError ? failure : errorFromFailure(call.what, failure);
         inDoubt ||= error.inDoubt;
-        if (error.status === 401 && !refused && access.token !== undefined) {
-          refused = true;
-          continue;
-        }
-        const delay = retryDelay(error, tries, call.repetition, Math.random());
-        if (delay === undefined || performance.now() + delay >= endsAt) throw withDoubt(error, inDoubt);
-        await pause(delay, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
+        throw withDoubt(error, inDoubt);
       }
-    }
+    };
+    const delay = (error: unknown, tries: number): number | undefined => {
+      if (!(error instanceof KubernetesError)) return undefined;
+      if (error.status !== 401 || refused || access.token === undefined) {
+        return retryDelay(error, tries, call.repetition);
+      }
+      refused = true;
+      return 0;
+    };
+    return retry(work, { delay, withinMs: callTimeoutMs, signal });
   };
   const parsed = async <T>(call: Call, signal: AbortSignal | undefined): Promise<T> =>
     (await send(call, signal)) as T;

@@ -1,5 +1,6 @@
+import { retry } from '#base/retry.ts';
 import type { Collection, Call, KubernetesObject } from './kubernetes-object.ts';
-import { absent, KubernetesError } from './kubernetes-error.ts';
+import { absent, isReason, KubernetesError } from './kubernetes-error.ts';
 import { MAX_TRIES } from './exchange.ts';
 
 export interface DeleteOptions {
@@ -43,7 +44,7 @@ export async function removeObject(
       ...(propagation !== undefined && { propagationPolicy: propagation }),
     },
   };
-  for (let tries = 1; ; tries += 1) {
+  const remove = async (): Promise<boolean> => {
     try {
       await send(call, signal);
       return true;
@@ -57,7 +58,10 @@ export async function removeObject(
       const { metadata } = existing;
       if (uid !== undefined && uid !== metadata.uid) return false;
       if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) return false;
-      if (tries === MAX_TRIES) throw error;
+      throw error;
     }
-  }
+  };
+  const delay = (error: unknown, tries: number) =>
+    isReason(error, 'Conflict') && tries < MAX_TRIES ? 0 : undefined;
+  return retry(remove, { delay, signal });
 }

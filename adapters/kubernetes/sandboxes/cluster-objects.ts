@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isSandboxId, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { retry } from '#base/retry.ts';
 import { ANNOTATIONS, sandboxObjectName } from '#constructs/names.ts';
 import { type Repetition, retryDelay } from '../client/exchange.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
@@ -148,16 +149,13 @@ export async function makeObject(
   manifest: object,
   signal: AbortSignal | undefined,
 ): Promise<KubernetesObject | undefined> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await client.create(into, manifest, signal);
-    } catch (error) {
-      if (isReason(error, 'AlreadyExists')) return undefined;
-      const isUnknown = error instanceof KubernetesError && error.inDoubt;
-      const delay = isUnknown ? retryDelay(error, tries, REPEAT, Math.random()) : undefined;
-      if (delay === undefined) throw error;
-      await pause(delay, undefined, { signal }).catch(() => signal?.throwIfAborted());
-    }
+  const delay = (error: unknown, tries: number) =>
+    error instanceof KubernetesError && error.inDoubt ? retryDelay(error, tries, REPEAT) : undefined;
+  try {
+    return await retry(() => client.create(into, manifest, signal), { delay, signal });
+  } catch (error) {
+    if (isReason(error, 'AlreadyExists')) return undefined;
+    throw error;
   }
 }
 

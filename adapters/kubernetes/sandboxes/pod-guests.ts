@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#base/errors.ts';
 import type { GuestConnection } from '#core/sandboxes/sandbox-provider.ts';
 import { anySignal } from '#base/concurrency.ts';
+import { retry } from '#base/retry.ts';
 import { GUEST_PORT, type GuestKeys, operationOf, SANDBOX_HEADER } from '#protocol/guest/guest-pod.ts';
 import { BROKER_HEADER } from '#protocol/guest/network.ts';
 import type { Collection } from '../client/kubernetes-object.ts';
@@ -100,18 +100,15 @@ export class PodGuests {
   async ready(id: string, pod: RunningPod, signal: AbortSignal): Promise<void> {
     const guest = await this.client(id, pod);
     let last: unknown;
-    for (;;) {
-      try {
-        await guest.health(signal);
-        return;
-      } catch (error) {
-        if (isTimeout(signal)) throw sandboxNotRunning(id, this.#silent(last ?? error), error);
-        signal.throwIfAborted();
-        if (error instanceof PortholeError && !STARTING.has(error.code)) throw error;
-        last = error;
-        // The next call fails once the signal is aborted.
-        await pause(PAUSE_MS, undefined, { signal }).catch(() => undefined);
-      }
+    const delay = (error: unknown): number | undefined => {
+      if (error instanceof PortholeError && !STARTING.has(error.code)) return undefined;
+      last = error;
+      return PAUSE_MS;
+    };
+    try {
+      await retry(() => guest.health(signal), { delay, signal });
+    } catch (error) {
+      throw isTimeout(signal) ? sandboxNotRunning(id, this.#silent(last ?? error), error) : error;
     }
   }
 

@@ -1,6 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import {
   type CompiledQuery,
@@ -12,6 +11,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { retry } from '#base/retry.ts';
 import { isBusy, NulCharacter } from './sqlite-sql-dialect.ts';
 
 /** Longest pause between two polls of a busy file, in milliseconds. */
@@ -22,17 +22,11 @@ const MAX_PAUSE_MS = 25;
  * SQLite's own busy timeout is off, because it sleeps in the calling thread: the whole server would
  * block, and deadlock if another instance in this process holds the lock.
  */
-async function whileBusy<T>(timeoutMs: number, work: () => T): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (let pause = 1; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
-    try {
-      return work();
-    } catch (error) {
-      if (!isBusy(error) || performance.now() >= deadline) throw error;
-    }
+function whileBusy<T>(timeoutMs: number, work: () => T): Promise<T> {
+  const delay = (error: unknown, tries: number) =>
     // Jitter, so that waiting callers do not retry together.
-    await delay(pause * (0.5 + Math.random() / 2));
-  }
+    isBusy(error) ? Math.min(2 ** (tries - 1), MAX_PAUSE_MS) * (0.5 + Math.random() / 2) : undefined;
+  return retry(work, { delay, withinMs: timeoutMs });
 }
 
 interface Prepared {
