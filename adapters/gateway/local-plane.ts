@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '#base/clock-and-ids.ts';
 import type { Preview, PreviewPlane, PreviewSpec, Readiness } from '#core/previews/preview-plane.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
-import { isAmongFirst } from '#core/previews/preview-limits.ts';
+import { isAmongFirst, tooManyPreviews } from '#core/previews/preview-limits.ts';
 import { clampExpiry } from '#core/previews/preview-lifetime.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import {
@@ -12,7 +12,6 @@ import {
   probeApp,
   selected,
   type StoredPreview,
-  tooManyPreviews,
 } from './preview-files.ts';
 
 export interface LocalPlaneOptions {

@@ -5,14 +5,14 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '#base/clock-and-ids.ts';
 import type { Preview, PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
-import { isAmongFirst } from '#core/previews/preview-limits.ts';
+import { isAmongFirst, tooManyPreviews } from '#core/previews/preview-limits.ts';
 import { previewName, tokenFingerprint } from '#core/previews/preview-token.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
 import { NO_SIBLINGS } from '#proxy/siblings.ts';
 import { dialFailure } from './dial-failure.ts';
-import { creationTimes, isCurrent, probeApp, selected, tooManyPreviews } from './preview-files.ts';
+import { creationTimes, isCurrent, probeApp, selected } from './preview-files.ts';
 
 export interface LoopbackPlaneOptions {
   readonly maxTotal: number;

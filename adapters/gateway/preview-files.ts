@@ -39,12 +39,6 @@ export function selected<P extends StoredPreview>(
   );
 }
 
-export function tooManyPreviews(what: string): PortholeError {
-  return new PortholeError('too_many_previews', `All ${what} at once are taken`, {
-    remedy: 'stop one first.',
-  });
-}
-
 /** A preview as stored in its file: without the URL, which depends on the gateway's address. */
 export type StoredPreview = Omit<Preview, 'url'>;
 

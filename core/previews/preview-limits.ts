@@ -45,6 +45,14 @@ export function zoneNames({ zoneSuffix, zones }: Pick<PreviewOptions, 'zoneSuffi
   return [zoneSuffix, ...zones.map(({ zone }) => zone)];
 }
 
+/** @param what the limit and what it counts */
+export function tooManyPreviews(what: string, cause?: unknown): PortholeError {
+  return new PortholeError('too_many_previews', `All ${what} at once are taken`, {
+    remedy: 'stop one first.',
+    cause,
+  });
+}
+
 /** The order of previews for the cap: older ones stay. */
 export interface Ranked {
   readonly name: string;

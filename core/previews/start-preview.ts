@@ -15,7 +15,7 @@ import {
   type ReapReason,
 } from './preview-events.ts';
 import { isPastMaximum, maxUntil, slidingExpiry } from './preview-lifetime.ts';
-import { checkTargetPort, type PreviewOptions } from './preview-limits.ts';
+import { checkTargetPort, type PreviewOptions, tooManyPreviews } from './preview-limits.ts';
 import type { Preview, PreviewFilter, PreviewPlane, Readiness } from './preview-plane.ts';
 
 interface EnforceCapsDeps {
@@ -71,7 +71,7 @@ async function mayStay(
     return false;
   }
   const excess = !(await plane.isAmongFirst(opened, options.maxPerRun))
-    ? tooManyPreviews(opened.runId, options)
+    ? tooManyOfRun(opened.runId, options)
     : mostOfOwner !== undefined && !(await plane.isAmongFirst(opened, mostOfOwner, 'owner'))
       ? countExceeded('previews', mostOfOwner)
       : undefined;
@@ -90,7 +90,7 @@ function withdraw({ plane }: EnforceCapsDeps, preview: Preview): Promise<boolean
   return plane.close(preview, { uid, version });
 }
 
-function tooManyPreviews(runId: string, { maxPerRun }: Pick<PreviewOptions, 'maxPerRun'>): PortholeError {
+function tooManyOfRun(runId: string, { maxPerRun }: Pick<PreviewOptions, 'maxPerRun'>): PortholeError {
   return new PortholeError(
     'too_many_previews',
     `Run ${runId} already has ${maxPerRun} live previews, which is the most a run may have`,
@@ -123,18 +123,14 @@ export async function checkRoom(
     return others;
   };
   if ((await count(options.maxPerRun, { runId: run.id })) >= options.maxPerRun) {
-    throw tooManyPreviews(run.id, options);
+    throw tooManyOfRun(run.id, options);
   }
   const { previews: most } = quotaOf(quotas, run.owner);
   if (most != null && (await count(most, { owner: run.owner.user })) >= most) {
     throw countExceeded('previews', most);
   }
   if ((await count(options.maxTotal, {})) >= options.maxTotal) {
-    throw new PortholeError(
-      'too_many_previews',
-      `All ${options.maxTotal} previews that may live at once are taken`,
-      { remedy: 'stop one first.' },
-    );
+    throw tooManyPreviews(`${options.maxTotal} previews that may live`);
   }
 }
 

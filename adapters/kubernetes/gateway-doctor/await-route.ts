@@ -1,18 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import { collection, HTTP_ROUTES, type KubernetesObject, PODS } from '../client/kubernetes-object.ts';
+import { collection, HTTP_ROUTES, PODS } from '../client/kubernetes-object.ts';
+import type { StoredRoute } from '../previews/preview-store.ts';
 import { type Condition, describeCondition, type Pod, podState } from '../sandboxes/pod-state.ts';
 import { askGateway, type GatewayTarget, reasonOf } from './ask-gateway.ts';
 import { ExaminationError, type Finding, found, lacking } from './finding.ts';
 
 const POD_MS = 25_000;
 const EVERY_MS = 250;
-
-interface Route extends KubernetesObject {
-  readonly status?: {
-    readonly parents?: readonly { readonly conditions?: readonly Condition[] }[];
-  };
-}
 
 interface Probe {
   readonly name: string;
@@ -54,7 +49,7 @@ export async function awaitRoute(
     signal.throwIfAborted();
     if (last === '') return found('route', `served ${seconds(performance.now() - began)} after its pod`);
   }
-  const { status } = await client.get<Route>(collection(HTTP_ROUTES, namespace), name, signal);
+  const { status } = await client.get<StoredRoute>(collection(HTTP_ROUTES, namespace), name, signal);
   const conditions = status?.parents?.flatMap((parent) => parent.conditions ?? []) ?? [];
   return unserved(conditions, last, target, namespace);
 }

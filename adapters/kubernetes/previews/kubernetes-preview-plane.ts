@@ -13,7 +13,7 @@ import { closePreview } from './close-preview.ts';
 import { createGuestUpstream } from './guest-upstream.ts';
 import { keepPreview } from './keep-preview.ts';
 import { isAmongFirst, listPreviews, collectPartial } from './list-routes.ts';
-import { createPreviewStore, type StoredRoute, type StoredService } from './preview-store.ts';
+import { createPreviewStore, type StoredRoute } from './preview-store.ts';
 import { awaitReadiness, isRouteAccepted } from './await-readiness.ts';
 import type { GatewayProbe } from './gateway-probe.ts';
 
@@ -100,8 +100,6 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
       direct: upstream === 'direct',
       now: () => clock.now(),
     });
-  /** The run's Services as seen by a start. Used only by that start, because it becomes stale. */
-  const seen = new WeakMap<Preview, Promise<readonly StoredService[]>>();
   const oneOfFew = gate(CLOSES);
 
   const route = (name: string, signal?: AbortSignal): Promise<StoredRoute | undefined> =>
@@ -139,7 +137,6 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         );
         const preview = store.read(opened.route);
         if (preview === undefined) throw new Error('the API server changed the preview that was made');
-        if (opened.seen !== undefined) seen.set(preview, opened.seen);
         return { preview, created: opened.created };
       }),
 
@@ -191,11 +188,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     },
 
     isAmongFirst: (preview, places, of = 'runId', signal) =>
-      inPorthole(() => {
-        const services = of === 'runId' ? seen.get(preview) : undefined;
-        if (of === 'runId') seen.delete(preview);
-        return isAmongFirst(store, preview, places, of, signal, services);
-      }),
+      inPorthole(() => isAmongFirst(store, preview, places, of, signal)),
 
     sweep: (now, signal) => inPorthole(() => collectPartial(store, now, signal)),
   };

@@ -66,8 +66,8 @@ export async function collectPartial(store: PreviewStore, now: Date, signal?: Ab
  * start has seen all the others. Creation times have whole seconds and cannot order starts. A local
  * timestamp would let a delayed start outrank starts that are already admitted.
  *
- * One read, or none with `seen`, while there are no more Services than places; else two. A Service
- * with an earlier ticket and no route counts until its start is over.
+ * One read while there are no more Services than places; else two. A Service with an earlier ticket
+ * and no route counts until its start is over.
  */
 export async function isAmongFirst(
   store: PreviewStore,
@@ -75,14 +75,12 @@ export async function isAmongFirst(
   places: number,
   of: 'runId' | 'owner',
   signal?: AbortSignal,
-  seen?: Promise<readonly StoredService[]>,
 ): Promise<boolean> {
   const { client, routes, read } = store;
   const { name } = preview;
   const labelSelector = memberSelector(of, preview[of]);
   // Services with earlier tickets were written before ours. Later changes only remove some.
-  const services = await (seen ??
-    memberServices(store, labelSelector, store.ownerService(preview)?.ticket, signal));
+  const services = await memberServices(store, labelSelector, store.ownerService(preview)?.ticket, signal);
   const others = new Map(services.map((service) => [service.metadata.name, service]));
   others.delete(name);
   if (others.size < places) return true;

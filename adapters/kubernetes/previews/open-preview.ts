@@ -4,7 +4,9 @@ import { ANNOTATIONS, formatTime } from '#constructs/names.ts';
 import type { GatewayReference } from '#constructs/gateway-manifests.ts';
 import { type PreviewProps, previewManifests } from '#constructs/preview-objects.ts';
 import { PortholeError } from '#base/errors.ts';
+import { retry } from '#base/retry.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
+import { tooManyPreviews } from '#core/previews/preview-limits.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { GUEST_PREVIEW_PORT } from '#protocol/guest/previews-protocol.ts';
 import { absent, isReason, KubernetesError } from '../client/kubernetes-error.ts';
@@ -14,8 +16,6 @@ import {
   type PreviewStore,
   type StoredRoute,
   type StoredService,
-  memberSelector,
-  memberServices,
   earliestTicket,
   isClaimed,
   isOurs,
@@ -73,10 +73,8 @@ export async function openPreview(
   spec: PreviewSpec,
   signal?: AbortSignal,
 ): Promise<Opened> {
-  const lookAround = (ticket: string) =>
-    memberServices(options.store, memberSelector('runId', spec.runId), ticket, signal);
   return within(options.timeoutMs ?? START_MS, signal, async (limit) => {
-    const start = new PreviewOpening(options, spec, limit, lookAround);
+    const start = new PreviewOpening(options, spec, limit);
     try {
       return await rounds(start, limit);
     } catch (error) {
@@ -94,7 +92,7 @@ async function rounds(start: PreviewOpening, signal: AbortSignal): Promise<Opene
     if (!(result instanceof KubernetesError)) return result;
     const isFault = result.status === 0 || result.status >= 500;
     if (isFault) faults += 1;
-    const delay = isFault ? retryDelay(result, faults, REPEAT, Math.random()) : RACE_MS * round;
+    const delay = isFault ? retryDelay(result, faults, REPEAT) : RACE_MS * round;
     if (delay === undefined) throw result;
     if (round === MAX_ROUNDS) throw contended(start.name, result);
     await pause(delay, undefined, { signal });
@@ -104,8 +102,6 @@ async function rounds(start: PreviewOpening, signal: AbortSignal): Promise<Opene
 export interface Opened {
   readonly route: StoredRoute;
   readonly created: boolean;
-  /** The run's Services, requested once this start has its ticket. */
-  readonly seen?: Promise<readonly StoredService[]>;
 }
 
 /** One call of `open`, identified by its attempt through all rounds. */
@@ -114,20 +110,13 @@ class PreviewOpening {
   readonly #options: OpenPreviewOptions;
   readonly #spec: PreviewSpec;
   readonly #signal: AbortSignal;
-  readonly #lookAround: (ticket: string) => Promise<readonly StoredService[]>;
   readonly #id = randomUUID();
   #claims = 0;
 
-  constructor(
-    options: OpenPreviewOptions,
-    spec: PreviewSpec,
-    signal: AbortSignal,
-    lookAround: (ticket: string) => Promise<readonly StoredService[]>,
-  ) {
+  constructor(options: OpenPreviewOptions, spec: PreviewSpec, signal: AbortSignal) {
     this.#options = options;
     this.#spec = spec;
     this.#signal = signal;
-    this.#lookAround = lookAround;
     this.name = previewName(spec.token);
   }
 
@@ -243,12 +232,7 @@ class PreviewOpening {
 
   async #putRoute(service: StoredService): Promise<Opened | KubernetesError> {
     try {
-      const creating = this.#createRoute(service);
-      // Concurrent with the create, to save a round trip. A failure matters only to a caller that
-      // awaits it.
-      const seen = this.#lookAround(service.metadata.resourceVersion);
-      seen.catch(() => undefined);
-      return { route: await creating, created: true, seen };
+      return { route: await this.#createRoute(service), created: true };
     } catch (error) {
       // Unknown outcome: keep the Service, because the route may still appear. If none does, it is
       // swept.
@@ -256,7 +240,8 @@ class PreviewOpening {
       if (isReason(error, 'AlreadyExists')) return (await this.#otherRoute(service)) ?? error;
       if (error instanceof KubernetesError) await this.#removeService(service);
       else await this.#withdraw(service);
-      throw isQuota(error) ? tooMany(this.#options.maxTotal, error) : error;
+      const { maxTotal } = this.#options;
+      throw isQuota(error) ? tooManyPreviews(`${maxTotal} previews that may live`, error) : error;
     }
   }
 
@@ -268,15 +253,9 @@ class PreviewOpening {
       resourceVersion,
       isClaimed: isClaimed(service),
     });
-    for (let refusals = 0; ; refusals += 1) {
-      try {
-        return await client.create<StoredRoute>(routes, manifest, this.#signal);
-      } catch (error) {
-        const delay = isQuota(error) ? QUOTA_MS[refusals] : undefined;
-        if (delay === undefined) throw error;
-        await pause(delay, undefined, { signal: this.#signal });
-      }
-    }
+    const create = () => client.create<StoredRoute>(routes, manifest, this.#signal);
+    const delay = (error: unknown, tries: number) => (isQuota(error) ? QUOTA_MS[tries - 1] : undefined);
+    return retry(create, { delay, signal: this.#signal });
   }
 
   /** The route that existed before ours. */
@@ -362,11 +341,4 @@ function contended(name: string, cause: unknown): PortholeError {
 function tooSlow(name: string, cause: unknown): KubernetesError {
   const facts = { status: 0, reason: 'NoAnswer', inDoubt: true, cause };
   return new KubernetesError(`start ${name}: the API server takes too long`, facts);
-}
-
-function tooMany(maxTotal: number, cause: unknown): PortholeError {
-  return new PortholeError('too_many_previews', `All ${maxTotal} previews that may live at once are taken`, {
-    remedy: 'stop one first.',
-    cause,
-  });
 }

@@ -11,6 +11,7 @@ import {
   type KubernetesObject,
   SERVICES,
 } from '../client/kubernetes-object.ts';
+import type { Condition } from '../sandboxes/pod-state.ts';
 
 /** Storage of previews: two collections of one namespace, and the clock of their times. */
 export interface PreviewStore {
@@ -70,12 +71,6 @@ export function createPreviewStore(options: PreviewStoreOptions): PreviewStore {
 /** Fields read from a preview's Service. */
 export interface StoredService extends KubernetesObject {
   readonly spec?: { readonly ports?: readonly { readonly targetPort?: number | string }[] };
-}
-
-interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly observedGeneration?: number;
 }
 
 /** Fields read from a preview's HTTPRoute. */
