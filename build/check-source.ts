@@ -41,10 +41,16 @@ const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'((?:#|\.\.?\/)[^']+)'/g;
 const WORD = new RegExp(`\\b(?:${WORDS.join('|')})\\b`, 'gi');
 
 const root = process.argv[2] ?? join(import.meta.dirname, '..');
+const imports = new Map<string, readonly string[]>();
 const faults = sourceFiles().flatMap((file) => {
   const text = readFileSync(join(root, file), 'utf8');
-  return [...arrowFaults(file, text), ...commentFaults(file, text), ...wordFaults(file, text)];
+  imports.set(
+    file,
+    [...text.matchAll(IMPORT)].map(([, to = '']) => targetOf(file, to)),
+  );
+  return [...arrowFaults(file), ...commentFaults(file, text), ...wordFaults(file, text)];
 });
+faults.push(...circleFaults());
 for (const fault of faults) process.stderr.write(`${fault}\n`);
 process.exitCode = faults.length > 0 ? 1 : 0;
 
@@ -57,8 +63,8 @@ function sourceFiles(): string[] {
   return listed.split('\n').filter((file) => file !== '' && existsSync(join(root, file)));
 }
 
-function arrowFaults(file: string, text: string): string[] {
-  const imported = [...text.matchAll(IMPORT)].map(([, specifier = '']) => targetOf(file, specifier));
+function arrowFaults(file: string): string[] {
+  const imported = imports.get(file) ?? [];
   return Object.entries(ARROWS)
     .filter(([from]) => file.startsWith(`${from}/`))
     .flatMap(([from, allowed]) =>
@@ -68,6 +74,25 @@ function arrowFaults(file: string, text: string): string[] {
           (to) => `${file}: ${from} must not import ${to}; it may import ${allowed.join(', ') || 'nothing'}`,
         ),
     );
+}
+
+/** Imports, of types as well, that end where they began after files of other folders. */
+function circleFaults(): string[] {
+  const reached = new Map<string, ReadonlySet<string>>();
+  const reachedFrom = (start: string): ReadonlySet<string> => {
+    const known = reached.get(start);
+    if (known !== undefined) return known;
+    const files = new Set([start]);
+    for (const file of files) for (const to of imports.get(file) ?? []) files.add(to);
+    reached.set(start, files);
+    return files;
+  };
+  return [...imports].flatMap(([file, targets]) =>
+    targets
+      .filter((to) => topFolder(file) in ARROWS && posix.dirname(to) !== posix.dirname(file))
+      .filter((to) => reachedFrom(to).has(file))
+      .map((to) => `${file}: ${to} imports it, too, if only through others`),
+  );
 }
 
 function wordFaults(file: string, text: string): string[] {

@@ -1,11 +1,11 @@
 import { HttpClient, type HttpClientOptions } from './http/http-client.ts';
-import { ANYWHERE, environment, type Platform } from './platform.ts';
-import { Policies } from './runs/policies.ts';
-import type { Run } from './runs/run.ts';
-import { type CreateRunOptions, Runs } from './runs/runs.ts';
-import type { CallOptions } from './sandboxes/files.ts';
-import type { OpenSocket } from './sandboxes/open-socket.ts';
-import { Sandboxes } from './sandboxes/sandboxes.ts';
+import { ANYWHERE, environment, type Platform } from './resources/platform.ts';
+import { Policies } from './resources/policies.ts';
+import type { Run } from './resources/run.ts';
+import { type CreateRunOptions, Runs } from './resources/runs.ts';
+import type { CallOptions } from './resources/files.ts';
+import type { OpenSocket } from './resources/open-socket.ts';
+import { Sandboxes } from './resources/sandboxes.ts';
 
 export interface PortholeOptions extends Omit<HttpClientOptions, 'url'> {
   /** @default `PORTHOLE_URL`, or `http://127.0.0.1:8787` */

@@ -5,7 +5,7 @@ import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { SandboxRecord } from './sandboxes/sandbox-records.ts';
 import type { Grant } from './delegations/delegation-store.ts';
 import { isOfService } from './sandboxes/sandbox-owner.ts';
-import type { Actor, Role } from './previews/preview-events.ts';
+import type { Actor, Role } from './runs/timeline.ts';
 
 /** The session that a browser showed. */
 export interface SessionRef {

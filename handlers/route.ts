@@ -3,17 +3,12 @@ import type { z } from 'zod';
 import type { Caller, Person, SharedAccess } from '#core/callers.ts';
 import type { ErrorCode } from '#base/errors.ts';
 import type { GrantLimit, Scope } from '#core/delegations/delegation-store.ts';
+import type { RouteClass } from './http/admit.ts';
 import type { Handshake, HttpEvent, HttpResponse } from './http/http-event.ts';
 import type { Services } from './services.ts';
 
 /** The version in `package.json`. */
 export const VERSION = '0.2.0';
-
-/**
- * Cost of a request. `cheap`: a look-up or a change. `heavy`: work on many files, or a transfer.
- * `stream`: its duration depends on a client, a command or a person; it never waits for a slot.
- */
-export type RouteClass = 'cheap' | 'heavy' | 'stream';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

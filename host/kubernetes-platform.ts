@@ -181,7 +181,19 @@ export async function clusterAccess(): Promise<ClusterAccess> {
 
 /** @throws ConfigError if it lacks a setting of this provider */
 async function openProvider(
-  { sandboxImage, pods, guestReach, size, ...cluster }: ClusterOptions,
+  {
+    sandboxImage,
+    storageClass,
+    pullSecret,
+    runtimeClass,
+    priorityClass,
+    pod,
+    hostUsers,
+    guestImage,
+    guestReach,
+    size,
+    ...cluster
+  }: ClusterOptions,
   wanted: ClusterProviderName,
   config: Config['pool'],
   {
@@ -221,10 +233,16 @@ async function openProvider(
     guest,
     image: sandboxImage,
     pod: {
-      ...pods,
+      ...pod,
       cpuLimitMillis: Math.round(size.cpu * 1_000),
       memoryMebibytes: size.memoryMb,
       workspaceMebibytes: size.diskMb,
+      ...(storageClass !== undefined && { storageClass }),
+      ...(pullSecret !== undefined && { pullSecret }),
+      ...(guestImage !== undefined && { guestImage }),
+      ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
+      ...(priorityClass !== undefined && { priorityClassName: priorityClass }),
+      hostUsers,
       brokered: brokerAccess !== undefined,
     },
   });

@@ -1,18 +1,34 @@
+import { rootCertificates } from 'node:tls';
 import * as pulumi from '@pulumi/pulumi';
 import { deriveGuestKeys } from './sandboxes.plan.ts';
 import { readSettings, StackConfigError } from './read-stack-config.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import { placeholder } from './placeholders.ts';
 import { PLAIN_PATHS, type PortholeArgs } from './porthole-args.ts';
 
 type Path = readonly string[];
 
 /** An output among the settings, and the text that replaces it in plans. */
 interface Placeholder {
-  readonly text: string;
+  readonly id: string;
   readonly path: Path;
   readonly value: pulumi.Output<unknown>;
+  form: number;
 }
+
+const MARK = 'porthole-output-';
+const KEY = 'c3RhbmQtaW4ta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMh';
+
+/** A text of every format that a setting requires; the id makes each unique. */
+const FORMS: readonly ((id: string) => string)[] = [
+  (id) => id,
+  (id) => `${id}.invalid`,
+  (id) => `https://${id}.invalid`,
+  (id) => `postgres://${id}.invalid/db`,
+  (id) => id.padEnd(43, 'x'),
+  (id) => `${id}\n${rootCertificates[0]}`,
+  (id) => JSON.stringify({ keys: [{ kty: 'oct', kid: id, k: KEY }] }),
+  (id) => JSON.stringify({ [id]: { user: 'u', org: 'o' } }),
+];
 
 /**
  * Settings with placeholders for outputs, so that plans stay pure functions of known values.
@@ -41,11 +57,28 @@ export class Settled {
       return why === undefined ? [] : [`${key}: must be plain text, not an output: ${why}`];
     });
     if (misplaced.length > 0) throw new StackConfigError(misplaced);
-    const settings = placeholders.reduce<unknown>((all, { path, text }) => setAt(all, path, text), given);
-    return new Settled(
-      readSettings(settings),
-      placeholders.map((each) => checked(each, settings)),
-    );
+    const settings = () =>
+      placeholders.reduce<unknown>((all, each) => setAt(all, each.path, textOf(each)), given);
+    for (;;) {
+      try {
+        return new Settled(
+          readSettings(settings(), isPlaceholder),
+          placeholders.map((each) => checked(each, settings())),
+        );
+      } catch (error) {
+        // The next form for each placeholder that its setting rejects.
+        const refused =
+          error instanceof StackConfigError
+            ? placeholders.filter(
+                ({ path, form }) =>
+                  form < FORMS.length - 1 &&
+                  error.problems.some((line) => line.startsWith(`${path.join('.')}: `)),
+              )
+            : [];
+        if (refused.length === 0) throw error;
+        for (const each of refused) each.form += 1;
+      }
+    }
   }
 
   /** Whether all settings are known. */
@@ -64,12 +97,12 @@ export class Settled {
   }
 
   #text(text: string): pulumi.Input<string> {
-    const within = this.#placeholders.filter((each) => text.includes(each.text));
+    const within = this.#placeholders.filter((each) => text.includes(textOf(each)));
     if (within.length === 0) return text;
     return pulumi
       .all(within.map(({ value }) => value))
       .apply((values) =>
-        within.reduce((all, each, at) => all.replaceAll(each.text, () => String(values[at])), text),
+        within.reduce((all, each, at) => all.replaceAll(textOf(each), () => String(values[at])), text),
       );
   }
 }
@@ -113,7 +146,7 @@ function isOutput(value: unknown): boolean {
 
 function replaceOutputs(value: unknown, path: Path, placeholders: Placeholder[]): unknown {
   if (isOutput(value)) {
-    placeholders.push({ text: placeholder(placeholders.length), path, value: pulumi.output(value) });
+    placeholders.push({ id: `${MARK}${placeholders.length}x`, path, value: pulumi.output(value), form: 0 });
     return undefined;
   }
   if (Array.isArray(value))
@@ -125,13 +158,13 @@ function replaceOutputs(value: unknown, path: Path, placeholders: Placeholder[])
 }
 
 /** Validates the real value of a placeholder against the settings. */
-function checked(output: Placeholder, settings: unknown): Placeholder {
-  const value = output.value.apply((known) => {
+function checked(placeholder: Placeholder, settings: unknown): Placeholder {
+  const value = placeholder.value.apply((known) => {
     // An output may be a secret.
-    readSettings(setAt(settings, output.path, known), () => true);
+    readSettings(setAt(settings, placeholder.path, known), isPlaceholder, () => true);
     return known;
   });
-  return { ...output, value };
+  return { ...placeholder, value };
 }
 
 function setAt(value: unknown, [key, ...rest]: Path, leaf: unknown): unknown {
@@ -141,4 +174,12 @@ function setAt(value: unknown, [key, ...rest]: Path, leaf: unknown): unknown {
   }
   const record = (value ?? {}) as Readonly<Record<string, unknown>>;
   return { ...record, [key]: setAt(record[key], rest, leaf) };
+}
+
+function textOf({ id, form }: Placeholder): string {
+  return (FORMS[form] ?? String)(id);
+}
+
+function isPlaceholder(text: string): boolean {
+  return text.includes(MARK);
 }

@@ -1,6 +1,6 @@
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { Porthole } from '../../client/index.ts';
-import type { Sandbox } from '../../client/sandboxes/sandbox.ts';
+import type { Sandbox } from '../../client/resources/sandbox.ts';
 import { type BenchResult, compare, interleave } from '../measure.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
-import type { Sandbox } from '../sandboxes/sandbox.ts';
+import type { Sandbox } from '../resources/sandbox.ts';
 import { type Context, UsageError } from './command.ts';
 
 /** `.`, `..`, or a path with a slash at its beginning: no id and no name is like that. */

@@ -1,4 +1,4 @@
-import type { Run } from '../runs/run.ts';
+import type { Run } from '../resources/run.ts';
 import type { Context } from './command.ts';
 import { holdSandbox } from './hold-sandbox.ts';
 import { readPort } from './read-values.ts';

@@ -8,7 +8,8 @@ import { syncFolder } from './sync-folder.ts';
 
 export * from '../index.ts';
 export { openNodeSocket } from './node-socket.ts';
-export { syncFolder, type SyncOptions, type SyncResult } from './sync-folder.ts';
+export type { SyncOptions, SyncResult } from '../sync/sync-options.ts';
+export { syncFolder } from './sync-folder.ts';
 export { SyncMemory } from './sync-memory.ts';
 
 /** Porthole for one caller: `porthole.run()` for owners, `porthole.agentRun(id)` for agents. */

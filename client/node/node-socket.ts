@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type ClientOptions, WebSocket } from 'ws';
-import type { Socket } from '../sandboxes/open-socket.ts';
+import type { Socket } from '../resources/open-socket.ts';
 
 /** The types of ws do not include `closeTimeout` yet. */
 const OPTIONS: ClientOptions & { readonly closeTimeout: number } = {

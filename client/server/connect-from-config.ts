@@ -1,10 +1,10 @@
 import type { SandboxValidation as Validation } from '../api.ts';
 import { HttpClient } from '../http/http-client.ts';
 import { PortholeError } from '../http/porthole-error.ts';
-import { environment } from '../platform.ts';
-import { openPlatformSocket, type OpenSocket } from '../sandboxes/open-socket.ts';
-import { Sandbox } from '../sandboxes/sandbox.ts';
-import type { Scope } from '../sandboxes/delegations.ts';
+import { environment } from '../resources/platform.ts';
+import { openPlatformSocket, type OpenSocket } from '../resources/open-socket.ts';
+import { Sandbox } from '../resources/sandbox.ts';
+import type { Scope } from '../resources/delegations.ts';
 import { readSandboxConfig } from './sandbox-config.ts';
 import { type SandboxTool, sandboxTools } from './sandbox-tools.ts';
 import { secretsOf } from './secret-guard.ts';

@@ -1,6 +1,6 @@
 import { PortholeError } from '../http/porthole-error.ts';
 import { readAtMost } from '../streams/byte-streams.ts';
-import type { Sandbox } from '../sandboxes/sandbox.ts';
+import type { Sandbox } from '../resources/sandbox.ts';
 import { holdsSecret } from './secret-guard.ts';
 
 /** The result of a tool, for the model. */

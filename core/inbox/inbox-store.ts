@@ -1,6 +1,5 @@
 import type { PageElement, Picture } from '../pages/page-browser.ts';
-import type { Role } from '../previews/preview-events.ts';
-import type { NewEvent } from '../runs/timeline.ts';
+import type { NewEvent, Role } from '../runs/timeline.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 
 /** An element of a preview's page that a comment refers to. */

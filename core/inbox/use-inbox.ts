@@ -1,9 +1,9 @@
 import { actorOn, type Caller, roleOn } from '../callers.ts';
 import { PortholeError } from '#base/errors.ts';
 import type { Picture } from '../pages/page-browser.ts';
-import { type Actor, author } from '../previews/preview-events.ts';
+import { author } from '../previews/preview-events.ts';
+import type { Actor, NewEvent } from '../runs/timeline.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import type { NewEvent } from '../runs/timeline.ts';
 import type { Clock, Ids } from '#base/clock-and-ids.ts';
 import { plainLines } from '#base/plain-text.ts';
 import type { Records } from '../records.ts';

@@ -3,7 +3,6 @@
  * requests to one host. Pure.
  */
 import { AUTHORITY_VARIABLE, CERTIFICATE_VARIABLES, NETWORK } from '#protocol/guest/network.ts';
-import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Destination } from './network-policy.ts';
 
 /** Where the placeholder is replaced: in any header, in the query, or in Basic credentials. */
@@ -44,11 +43,13 @@ const PLACEHOLDER = /porthole-secret-[0-9a-f]{32}/g;
  * The environment of every command of a sandbox. Its own `env` may name another file of
  * authorities.
  */
-export function commandEnvironment(
-  sandbox: Pick<SandboxRecord, 'env' | 'secrets'>,
-): Readonly<Record<string, string>> {
-  const { env, secrets } = sandbox;
-  const { list, authority } = secrets;
+export function commandEnvironment({
+  env,
+  secrets: { list, authority },
+}: {
+  readonly env: Readonly<Record<string, string>>;
+  readonly secrets: SandboxSecrets;
+}): Readonly<Record<string, string>> {
   if (list.length === 0) return env;
   return {
     ...Object.fromEntries(CERTIFICATE_VARIABLES.map((name) => [name, NETWORK.certificates])),

@@ -6,7 +6,7 @@ import {
 } from '../diagnosis/diagnose-sandbox.ts';
 import { PortholeError } from '#base/errors.ts';
 import { listPreviews } from '../previews/live-previews.ts';
-import type { Actor } from '../previews/preview-events.ts';
+import type { Actor } from '../runs/timeline.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import { anySignal } from '#base/concurrency.ts';
 import type { PageResult } from './page-cause.ts';

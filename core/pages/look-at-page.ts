@@ -1,7 +1,7 @@
 import { type DiagnoseSandboxDeps, diagnoseSandbox } from '../diagnosis/diagnose-sandbox.ts';
 import { PortholeError } from '#base/errors.ts';
 import { listPreviews } from '../previews/live-previews.ts';
-import type { Actor } from '../previews/preview-events.ts';
+import type { Actor } from '../runs/timeline.ts';
 import type { Preview, PreviewPlane } from '../previews/preview-plane.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import { type Clock, type Ids, later } from '#base/clock-and-ids.ts';

@@ -1,6 +1,6 @@
 import { secretRedactor } from '../auth/redact-secrets.ts';
-import { type Actor, author } from '../previews/preview-events.ts';
-import type { NewEvent } from '../runs/timeline.ts';
+import { author } from '../previews/preview-events.ts';
+import type { Actor, NewEvent } from '../runs/timeline.ts';
 import { plainText } from '#base/plain-text.ts';
 import type { LookDifference } from './compare-looks.ts';
 import type { PageCause, PageResult } from './page-cause.ts';

@@ -1,14 +1,8 @@
-import type { NewEvent } from '../runs/timeline.ts';
+import type { Actor, NewEvent, Role } from '../runs/timeline.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
 import type { PreviewDecision } from './preview-lifetime.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
 import { tokenFingerprint } from './preview-token.ts';
-
-/** What one who acts on a run is to it. */
-export type Role = 'agent' | 'owner' | 'admin' | 'member' | 'traffic';
-
-/** The actor of an event of a run. The owner has no name here: the run has it. */
-export type Actor = Role | { readonly by: Role; readonly user: string };
 
 /** Why a preview ended without an explicit stop. */
 export type ReapReason = Exclude<PreviewDecision, 'alive' | 'stopped'> | 'over_cap';

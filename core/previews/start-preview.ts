@@ -1,13 +1,12 @@
 import { PortholeError } from '#base/errors.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import type { NewEvent } from '../runs/timeline.ts';
+import type { Actor, NewEvent } from '../runs/timeline.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { countExceeded, quotaOf, type Quotas } from '../sandboxes/sandbox-quotas.ts';
 import type { Clock, Owner } from '#base/clock-and-ids.ts';
 import type { Records } from '../records.ts';
 import { revokePreview, type RevokePreviewDeps } from './live-previews.ts';
 import {
-  type Actor,
   previewKept,
   previewOpened,
   previewReaped,

@@ -1,6 +1,5 @@
 import type { Person } from '../callers.ts';
 import { type Clock, later } from '#base/clock-and-ids.ts';
-import type { Records } from '../records.ts';
 import type { RunRecord } from './run-records.ts';
 
 /** Who has a run open: people of its owner's organisation, by name. */
@@ -23,7 +22,7 @@ const PRESENT_MS = 20_000;
 const MAX_VIEWERS = 50;
 
 interface Deps {
-  readonly records: Pick<Records, 'viewers'>;
+  readonly records: { readonly viewers: ViewerRecords };
   readonly clock: Clock;
 }
 

@@ -29,6 +29,12 @@ export const RUN_EVENT_TYPES = [
 
 export type RunEventType = (typeof RUN_EVENT_TYPES)[number];
 
+/** What one who acts on a run is to it. */
+export type Role = 'agent' | 'owner' | 'admin' | 'member' | 'traffic';
+
+/** The actor of an event of a run. The owner has no name here: the run has it. */
+export type Actor = Role | { readonly by: Role; readonly user: string };
+
 /** The run's agent reads it too: never a token, a URL or a key. */
 export type EventData = Readonly<Record<string, string | number | boolean | null>>;
 

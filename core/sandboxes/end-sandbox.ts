@@ -1,5 +1,5 @@
 import { listPreviews, revokePreview, type RevokePreviewDeps } from '../previews/live-previews.ts';
-import type { Actor } from '../previews/preview-events.ts';
+import type { Actor } from '../runs/timeline.ts';
 import { runCompleted } from '../runs/run-events.ts';
 import type { Clock } from '#base/clock-and-ids.ts';
 import { asEssential } from '#base/essential-work.ts';

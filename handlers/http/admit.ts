@@ -4,8 +4,13 @@ import { type Caller, SERVICE } from '#core/callers.ts';
 import { PortholeError } from '#base/errors.ts';
 import type { WakingClock } from '#base/clock-and-ids.ts';
 import { type FairLimits, FairQueue, TokenBuckets, type Place } from '#base/concurrency.ts';
-import type { Route, RouteClass } from '../route.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
+
+/**
+ * Cost of a request. `cheap`: a look-up or a change. `heavy`: work on many files, or a transfer.
+ * `stream`: its duration depends on a client, a command or a person; it never waits for a slot.
+ */
+export type RouteClass = 'cheap' | 'heavy' | 'stream';
 
 /** The event on its way through the chain: each step adds its findings. */
 export interface ChainEvent extends HttpEvent {
@@ -52,7 +57,11 @@ export function createAdmission(
  */
 export function admit(
   services: { readonly admission: Admission },
-  route: Pick<Route, 'class' | 'body' | 'method'>,
+  route: {
+    readonly class?: RouteClass | undefined;
+    readonly body?: 'stream' | object | undefined;
+    readonly method: string;
+  },
 ): Step {
   const kind = route.class ?? 'cheap';
   // The duration of a body depends on its client.

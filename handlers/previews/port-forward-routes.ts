@@ -3,7 +3,7 @@ import { actorOn } from '#core/callers.ts';
 import { keepPreviewAlive, listPreviews, stopPreview } from '#core/previews/live-previews.ts';
 import { checkStartPage } from '#core/pages/check-preview.ts';
 import type { PageResult } from '#core/pages/page-cause.ts';
-import type { Actor } from '#core/previews/preview-events.ts';
+import type { Actor } from '#core/runs/timeline.ts';
 import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
 import { type StartedPreview, startPreview } from '#core/previews/start-preview.ts';
 import { awaitApp } from '#core/processes/await-app.ts';

@@ -45,6 +45,22 @@ test('accepts an arrow that CONTRIBUTING.md has', () => {
   expect(checkSource('handlers/reach.ts', text)).toEqual({ status: 0, stderr: '' });
 });
 
+test('rejects files of two folders that import each other through a third, and no circle in one', () => {
+  write('core/a/one.ts', "import type { Two } from '../b/two.ts';\n");
+  write('core/b/two.ts', "export * from './three.ts';\n");
+  try {
+    const { status, stderr } = checkSource('core/b/three.ts', "import { one } from '../a/one.ts';\n");
+    expect(status).toBe(1);
+    expect(stderr.split('\n').sort().join('\n').trim()).toBe(
+      'core/a/one.ts: core/b/two.ts imports it, too, if only through others\n' +
+        'core/b/three.ts: core/a/one.ts imports it, too, if only through others',
+    );
+    expect(checkSource('core/b/three.ts', "import { two } from './two.ts';\n").status).toBe(0);
+  } finally {
+    rmSync(join(folder, 'core'), { recursive: true });
+  }
+});
+
 test.each(['//', '/**', ' *', '#'])('rejects a comment of 101 columns that begins with %s', (start) => {
   const comment = (columns: number) => `${start} `.padEnd(columns, 'a');
   expect(checkSource('core/long.ts', `${comment(100)}\n`)).toEqual({ status: 0, stderr: '' });

@@ -3,7 +3,7 @@ import { ALICE, BOB, PEOPLE } from '#test/host/support/people.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { connectFromConfig, Porthole, readSandboxConfig } from '../../client/index.ts';
 import { holdsSecret, secretsOf } from '../../client/server/secret-guard.ts';
-import type { Sandbox } from '../../client/sandboxes/sandbox.ts';
+import type { Sandbox } from '../../client/resources/sandbox.ts';
 
 describe('what the client lends', () => {
   let host: TestHost;

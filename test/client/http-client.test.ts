@@ -6,7 +6,7 @@ import { HttpClient } from '../../client/http/http-client.ts';
 import { PortholeError } from '../../client/http/porthole-error.ts';
 import { readRetryAfter, retryDelay } from '../../client/http/retry-delay.ts';
 import { Porthole } from '../../client/index.ts';
-import { Servers } from '../../client/sandboxes/servers.ts';
+import { Servers } from '../../client/resources/servers.ts';
 
 const KEY = 'key-0123456789abcdef';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { heartbeatEvery } from '../../client/sandboxes/sandbox.ts';
+import { heartbeatEvery } from '../../client/resources/sandbox.ts';
 import { Porthole } from '../../client/index.ts';
 
 describe('a client that owns sandboxes', () => {

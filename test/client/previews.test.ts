@@ -3,7 +3,7 @@ import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { serve } from '#test/host/support/commands.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { Porthole } from '../../client/index.ts';
-import type { Sandbox } from '../../client/sandboxes/sandbox.ts';
+import type { Sandbox } from '../../client/resources/sandbox.ts';
 
 describe('the client, of previews', () => {
   let host: TestHost;

@@ -3,7 +3,7 @@ import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { collect } from '#test/support/collect.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type CommandEvent, CommandFailed, Porthole, tar, toStream } from '../../client/index.ts';
-import type { Sandbox } from '../../client/sandboxes/sandbox.ts';
+import type { Sandbox } from '../../client/resources/sandbox.ts';
 
 describe('the client', () => {
   let host: TestHost;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { Porthole } from '../../client/index.ts';
 import { SyncMemory, syncFolder } from '../../client/node/index.ts';
-import type { Sandbox } from '../../client/sandboxes/sandbox.ts';
+import type { Sandbox } from '../../client/resources/sandbox.ts';
 
 describe('a folder that is synced', () => {
   let host: TestHost;

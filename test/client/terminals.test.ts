@@ -5,9 +5,9 @@ import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type OpenSocket, Porthole } from '../../client/index.ts';
 import { openNodeSocket } from '../../client/node/index.ts';
-import { openPlatformSocket } from '../../client/sandboxes/open-socket.ts';
-import type { Sandbox } from '../../client/sandboxes/sandbox.ts';
-import type { Terminal } from '../../client/sandboxes/terminal.ts';
+import { openPlatformSocket } from '../../client/resources/open-socket.ts';
+import type { Sandbox } from '../../client/resources/sandbox.ts';
+import type { Terminal } from '../../client/resources/terminal.ts';
 
 /** Reads a terminal until it has shown the words. */
 class Screen {

@@ -9,7 +9,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { awaitServer } from '../../client/cli/up/await-server.ts';
 import { bringEdits } from '../../client/cli/up/bring-edits.ts';
 import { Porthole } from '../../client/node/index.ts';
-import type { Run } from '../../client/runs/run.ts';
+import type { Run } from '../../client/resources/run.ts';
 import { porthole, startPorthole } from './support/porthole-command.ts';
 
 interface Line {

@@ -1,6 +1,6 @@
 import { type CommandSpec, type Context, readChoice, UsageError } from '../command.ts';
-import { APPROVAL_SCOPES } from '../../runs/policies.ts';
-import type { Run, WaitingApproval } from '../../runs/run.ts';
+import { APPROVAL_SCOPES } from '../../resources/policies.ts';
+import type { Run, WaitingApproval } from '../../resources/run.ts';
 import { plain, showTable } from '../print.ts';
 
 const EXAMPLE = 'run_01JABCDEFGHJKMNPQRSTVWXYZ0';

@@ -1,4 +1,4 @@
-import type { Scope } from '../../sandboxes/delegations.ts';
+import type { Scope } from '../../resources/delegations.ts';
 import { choiceOf, type CommandSpec, UsageError } from '../command.ts';
 import { findSandbox } from '../hold-sandbox.ts';
 import { plain } from '../print.ts';

@@ -1,5 +1,5 @@
 import { type CommandSpec, type Context, OWN_FAILURE, UsageError } from '../command.ts';
-import type { Process } from '../../sandboxes/processes.ts';
+import type { Process } from '../../resources/processes.ts';
 import { TextPieces } from '../../streams/decode-text.ts';
 import { exitCodeOfSignal } from '../exit-code-of-signal.ts';
 import { readDuration } from '../read-values.ts';

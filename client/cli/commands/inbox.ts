@@ -1,4 +1,4 @@
-import type { InboxMessage } from '../../runs/inbox.ts';
+import type { InboxMessage } from '../../resources/inbox.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
 import { plain } from '../print.ts';
 import { runOf } from '../run-of.ts';

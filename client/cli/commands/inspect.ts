@@ -1,7 +1,7 @@
 import { PortholeError } from '../../http/porthole-error.ts';
-import type { ServerInfo } from '../../sandboxes/process-info.ts';
-import type { Process } from '../../sandboxes/processes.ts';
-import type { Sandbox } from '../../sandboxes/sandbox.ts';
+import type { ServerInfo } from '../../resources/process-info.ts';
+import type { Process } from '../../resources/processes.ts';
+import type { Sandbox } from '../../resources/sandbox.ts';
 import { TextPieces } from '../../streams/decode-text.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';

@@ -1,6 +1,6 @@
-import type { SandboxInfo } from '../../sandboxes/sandbox-info.ts';
+import type { SandboxInfo } from '../../resources/sandbox-info.ts';
 import type { ListFilter } from '../../http/pages.ts';
-import type { RunInfo } from '../../runs/run.ts';
+import type { RunInfo } from '../../resources/run.ts';
 import { type CommandSpec, type Context, type Given, orOf, readChoice } from '../command.ts';
 import { readDuration, readTags } from '../read-values.ts';
 import { showTable } from '../print.ts';

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { fromBase64 } from '../../streams/from-base64.ts';
-import type { CheckOptions, PageCheck, PageLook } from '../../runs/page-check.ts';
+import type { CheckOptions, PageCheck, PageLook } from '../../resources/page-check.ts';
 import { type CommandSpec, type Context, readChoice } from '../command.ts';
 import { readDuration } from '../read-values.ts';
 import { plain } from '../print.ts';

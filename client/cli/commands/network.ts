@@ -1,4 +1,4 @@
-import type { NetworkOptions, NetworkPolicy, NetworkRule } from '../../sandboxes/sandbox-info.ts';
+import type { NetworkOptions, NetworkPolicy, NetworkRule } from '../../resources/sandbox-info.ts';
 import { type CommandSpec, type Given, readChoice } from '../command.ts';
 import { plain, table } from '../print.ts';
 import { holdSandbox } from '../hold-sandbox.ts';

@@ -1,5 +1,5 @@
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
-import type { Sandbox } from '../../sandboxes/sandbox.ts';
+import type { Sandbox } from '../../resources/sandbox.ts';
 import { findSandbox } from '../hold-sandbox.ts';
 import { readTags } from '../read-values.ts';
 

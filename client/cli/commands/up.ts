@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { basename } from 'node:path';
 import { syncFolder } from '../../node/sync-folder.ts';
-import type { Run } from '../../runs/run.ts';
-import type { Server } from '../../runs/server.ts';
-import type { Sandbox } from '../../sandboxes/sandbox.ts';
-import type { NetworkOptions } from '../../sandboxes/sandbox-info.ts';
+import type { Run } from '../../resources/run.ts';
+import type { Server } from '../../resources/server.ts';
+import type { Sandbox } from '../../resources/sandbox.ts';
+import type { NetworkOptions } from '../../resources/sandbox-info.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { readDuration } from '../read-values.ts';
 import { realFolder, sessionKeyOf, untilStopped } from '../hold-sandbox.ts';

@@ -1,8 +1,8 @@
 import { PortholeError } from '../../http/porthole-error.ts';
-import type { Preview } from '../../runs/preview.ts';
-import type { Run } from '../../runs/run.ts';
-import type { ProcessExit, ServerState } from '../../sandboxes/process-info.ts';
-import type { Server, ServeOptions } from '../../runs/server.ts';
+import type { Preview } from '../../resources/preview.ts';
+import type { Run } from '../../resources/run.ts';
+import type { ProcessExit, ServerState } from '../../resources/process-info.ts';
+import type { Server, ServeOptions } from '../../resources/server.ts';
 import { wait } from '../../http/wait.ts';
 import type { Report } from './progress.ts';
 import { LAST_LINES, lastLines, plain } from '../print.ts';

@@ -4,8 +4,8 @@ import { dirname, join, sep } from 'node:path';
 import { IgnoreRules, isExcluded } from '../../node/ignore-rules.ts';
 import { syncPlace } from '../../node/sync-folder.ts';
 import { SyncMemory } from '../../node/sync-memory.ts';
-import type { FileChange } from '../../sandboxes/files.ts';
-import type { Sandbox } from '../../sandboxes/sandbox.ts';
+import type { FileChange } from '../../resources/files.ts';
+import type { Sandbox } from '../../resources/sandbox.ts';
 import type { EditsOptions } from './folder-edits.ts';
 
 /** Limit of a file that is brought, in bytes. */

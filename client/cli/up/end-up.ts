@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import type { Sandbox } from '../../sandboxes/sandbox.ts';
+import type { Sandbox } from '../../resources/sandbox.ts';
 import type { Context } from '../command.ts';
 import type { Progress } from './progress.ts';
 

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
-import type { Sandbox } from '../../sandboxes/sandbox.ts';
-import { syncFolder, type SyncOptions } from '../../node/sync-folder.ts';
+import type { Sandbox } from '../../resources/sandbox.ts';
+import { syncFolder } from '../../node/sync-folder.ts';
+import type { SyncOptions } from '../../sync/sync-options.ts';
 import type { Context } from '../command.ts';
 import { RestartAfterEdits } from './restart-after-edits.ts';
 import { FolderWatch } from './watch-folder.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import type { Run } from '../../runs/run.ts';
+import type { Run } from '../../resources/run.ts';
 import { syncFolder } from '../../node/sync-folder.ts';
 import { lastLines } from '../print.ts';
-import type { CommandResult } from '../../sandboxes/command.ts';
+import type { CommandResult } from '../../resources/command.ts';
 import type { Install } from './find-command.ts';
 import { provideTool, type Tool, withTool } from './package-manager.ts';
 import { lastLineOf, type Progress, type Report } from './progress.ts';

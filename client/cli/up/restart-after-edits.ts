@@ -1,4 +1,4 @@
-import type { Servers } from '../../sandboxes/servers.ts';
+import type { Servers } from '../../resources/servers.ts';
 
 /** Milliseconds without another edit: an editor that saves all its files restarts once. */
 const SETTLED_MS = 300;

@@ -1,8 +1,8 @@
 import type { HttpClient } from '../http/http-client.ts';
 import { filterQuery, type ListFilter, pages } from '../http/pages.ts';
 import { PortholeError } from '../http/porthole-error.ts';
-import type { Platform } from '../platform.ts';
-import type { Runs } from '../runs/runs.ts';
+import type { Platform } from './platform.ts';
+import type { Runs } from './runs.ts';
 import type { CallOptions } from './files.ts';
 import { Sandbox, type SandboxParts } from './sandbox.ts';
 import { createBody, type CreateSandboxOptions, type OnExit, type SandboxInfo } from './sandbox-info.ts';

@@ -1,6 +1,6 @@
-import type { Sandbox } from './sandboxes/sandbox.ts';
-import { openPlatformSocket, type OpenSocket } from './sandboxes/open-socket.ts';
-import type { SyncOptions, SyncResult } from './node/sync-folder.ts';
+import type { Sandbox } from './sandbox.ts';
+import { openPlatformSocket, type OpenSocket } from './open-socket.ts';
+import type { SyncOptions, SyncResult } from '../sync/sync-options.ts';
 
 /**
  * What differs between browsers and Node. `@porthole/client/node` has Node's; the default runs

@@ -1,7 +1,7 @@
 import type { ApprovalPolicy } from '../api.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { pages } from '../http/pages.ts';
-import type { CallOptions } from '../sandboxes/files.ts';
+import type { CallOptions } from './files.ts';
 
 /**
  * How far an approval reaches: this call alone, its port in this run, any port in this run, or any

@@ -2,8 +2,8 @@ import type { PortForwardSession, StartedPortForwardSession } from '../api.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { KeepAlive } from '../http/keep-alive.ts';
 import type { PortholeError } from '../http/porthole-error.ts';
-import type { Platform } from '../platform.ts';
-import type { CallOptions } from '../sandboxes/files.ts';
+import type { Platform } from './platform.ts';
+import type { CallOptions } from './files.ts';
 
 /** A preview in the API's format. Only the response to a start says whether the app responds. */
 export type PreviewInfo = Omit<PortForwardSession, 'reason'> &

@@ -1,8 +1,8 @@
 import type { HttpClient } from '../http/http-client.ts';
 import { filterQuery, type ListFilter, pages } from '../http/pages.ts';
-import type { Platform } from '../platform.ts';
-import type { CallOptions } from '../sandboxes/files.ts';
-import { Sandbox } from '../sandboxes/sandbox.ts';
+import type { Platform } from './platform.ts';
+import type { CallOptions } from './files.ts';
+import { Sandbox } from './sandbox.ts';
 import { Run, type RunInfo, type RunParts, type WaitingApproval } from './run.ts';
 
 export interface CreateRunOptions extends CallOptions {

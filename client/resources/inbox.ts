@@ -5,7 +5,7 @@ import type {
   InboxMessageWithPicture,
   PageElement as FoundElement,
 } from '../api.ts';
-import type { CallOptions } from '../sandboxes/files.ts';
+import type { CallOptions } from './files.ts';
 
 export type { InboxMessage, InboxPin, Picture as PagePicture } from '../api.ts';
 

@@ -1,8 +1,8 @@
 import { PortholeError } from '../http/porthole-error.ts';
-import type { OutputEvent } from '../sandboxes/output.ts';
-import type { ServerInfo } from '../sandboxes/process-info.ts';
-import type { CallOptions } from '../sandboxes/files.ts';
-import type { DeclareOptions, LogsOptions } from '../sandboxes/servers.ts';
+import type { OutputEvent } from './output.ts';
+import type { ServerInfo } from './process-info.ts';
+import type { CallOptions } from './files.ts';
+import type { DeclareOptions, LogsOptions } from './servers.ts';
 import { TextPieces } from '../streams/decode-text.ts';
 import type { Preview, PreviewOptions } from './preview.ts';
 import type { Run } from './run.ts';

@@ -1,10 +1,10 @@
 import { type FollowedEvent, followEvents, type FollowOptions } from '../http/follow-events.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { KeepAlive } from '../http/keep-alive.ts';
-import type { Platform } from '../platform.ts';
-import type { Preview, PreviewOptions } from '../runs/preview.ts';
-import type { Run } from '../runs/run.ts';
-import type { Runs } from '../runs/runs.ts';
+import type { Platform } from './platform.ts';
+import type { Preview, PreviewOptions } from './preview.ts';
+import type { Run } from './run.ts';
+import type { Runs } from './runs.ts';
 import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
 import { Command, type ExecOptions } from './command.ts';
 import { type DelegateOptions, type Delegation, Delegations } from './delegations.ts';

@@ -1,4 +1,4 @@
-import type { CallOptions } from '../sandboxes/files.ts';
+import type { CallOptions } from './files.ts';
 import type { CheckPageRequest, PageLook } from '../api.ts';
 
 export type {
