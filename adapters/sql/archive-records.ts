@@ -1,6 +1,7 @@
 import type { ArchiveRecord, ArchiveRecords } from '#core/archives/archive-store.ts';
-import { deleted, first, instantText, ownedBy } from './sql-dialect.ts';
+import { deleted, first, ownedBy } from './sql-dialect.ts';
 import { keysetPage } from './keyset-page.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
@@ -31,30 +32,13 @@ export function archiveRecords({ once, repeatable }: SqlSession): ArchiveRecords
   };
 }
 
-function toRow({ id, sandbox, owner, key, size, leftOut, createdAt }: ArchiveRecord): Row<'archives'> {
-  return {
-    id,
-    sandbox_id: sandbox.id,
-    generation: sandbox.generation,
-    name: sandbox.name,
-    image: sandbox.image,
-    owner_user: owner.user,
-    owner_org: owner.org,
-    object_key: key,
-    size,
-    left_out: leftOut,
-    created_at: instantText(createdAt),
-  };
+function toRow({ sandbox, key, ...archive }: ArchiveRecord): Row<'archives'> {
+  const { id, ...of } = sandbox;
+  return { ...columnsOf(archive), ...columnsOf(of), sandbox_id: id, object_key: key };
 }
 
 function toRecord(row: Row<'archives'>): ArchiveRecord {
-  return {
-    id: row.id,
-    sandbox: { id: row.sandbox_id, generation: row.generation, name: row.name, image: row.image },
-    owner: { user: row.owner_user, org: row.owner_org },
-    key: row.object_key,
-    size: Number(row.size),
-    leftOut: row.left_out,
-    createdAt: new Date(row.created_at),
-  };
+  const { sandboxId, generation, name, image, objectKey, ...archive } = fieldsOf(row);
+  const sandbox = { id: sandboxId, generation, name, image };
+  return { ...archive, sandbox, key: objectKey, size: Number(row.size) };
 }

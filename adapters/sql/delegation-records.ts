@@ -3,6 +3,7 @@ import type { DelegationRecord, DelegationRecords, Scope } from '#core/delegatio
 import type { SandboxKey } from '#core/sandboxes/sandbox-records.ts';
 import { notifyingTransaction } from './publishing-transaction.ts';
 import { all, count, deleted, first, instantText } from './sql-dialect.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
@@ -97,44 +98,29 @@ export function delegationRecords(session: SqlSession): DelegationRecords {
   };
 }
 
-function toRow({
-  id,
-  sandbox,
-  grant,
-  label,
-  renewable,
-  ttl,
-  createdAt,
-  expiresAt,
-}: DelegationRecord): Row<'delegations'> {
+function toRow({ sandbox, grant, ttl, ...delegation }: DelegationRecord): Row<'delegations'> {
   return {
-    id,
+    ...columnsOf(delegation),
     sandbox_id: sandbox.id,
     generation: sandbox.generation,
     scopes: JSON.stringify(grant.scopes),
     commands: grant.commands && JSON.stringify(grant.commands),
     paths: grant.paths && JSON.stringify(grant.paths),
-    label,
-    renewable: renewable ? 1 : 0,
     ttl_ms: ttl,
-    created_at: instantText(createdAt),
-    expires_at: instantText(expiresAt),
   };
 }
 
 function toRecord(row: Row<'delegations'>): DelegationRecord {
+  const { sandboxId, generation, scopes, commands, paths, ttlMs: ttl, ...delegation } = fieldsOf(row);
   return {
-    id: row.id,
-    sandbox: { id: row.sandbox_id, generation: row.generation },
+    ...delegation,
+    sandbox: { id: sandboxId, generation },
     grant: {
-      scopes: JSON.parse(row.scopes) as Scope[],
-      commands: row.commands === null ? null : (JSON.parse(row.commands) as string[]),
-      paths: row.paths === null ? null : (JSON.parse(row.paths) as string[]),
+      scopes: JSON.parse(scopes) as Scope[],
+      commands: commands === null ? null : (JSON.parse(commands) as string[]),
+      paths: paths === null ? null : (JSON.parse(paths) as string[]),
     },
-    label: row.label,
     renewable: row.renewable === 1,
-    ttl: row.ttl_ms,
-    createdAt: new Date(row.created_at),
-    expiresAt: new Date(row.expires_at),
+    ttl,
   };
 }

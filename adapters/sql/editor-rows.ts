@@ -7,7 +7,6 @@ import type {
   NewToolRun,
   NextAction,
   SnapshotRecord,
-  ToolRecord,
   ToolRunError,
   ToolRunOutcome,
   ToolRunRecord,
@@ -16,60 +15,25 @@ import type {
   ToolVersionRecord,
 } from '#core/editor/editor-store.ts';
 import { instantText } from './sql-dialect.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { NewRow, Row, ToolSourceColumns } from './schema.ts';
 
-export function toolRow({ id, owner, name, createdAt }: ToolRecord): NewRow<'tools'> {
-  return {
-    id,
-    owner_org: owner.org,
-    owner_user: owner.user,
-    name,
-    created_at: instantText(createdAt),
-  };
-}
-
-export function toTool(row: Row<'tools'>): ToolRecord {
-  return {
-    id: row.id,
-    owner: { user: row.owner_user, org: row.owner_org },
-    name: row.name,
-    createdAt: new Date(row.created_at),
-  };
-}
-
 export function versionRow(version: ToolVersionRecord): NewRow<'tool_versions'> {
-  return {
-    id: version.id,
-    tool_id: version.toolId,
-    number: version.number,
-    created_at: instantText(version.createdAt),
-    created_by: version.createdBy,
-    ...sourceColumns(version),
-  };
+  return { ...columnsOf(version), ...sourceColumns(version) };
 }
 
 export function toVersion(row: Row<'tool_versions'>): ToolVersionRecord {
-  return {
-    id: row.id,
-    toolId: row.tool_id,
-    number: row.number,
-    createdAt: new Date(row.created_at),
-    createdBy: row.created_by,
-    ...toSource(row),
-  };
+  return { ...fieldsOf(row), ...toSource(row) };
 }
 
 /** The columns that a change of a draft sets. */
-export function changedColumns({ versionId, ...source }: DraftChange): Partial<Row<'tool_drafts'>> {
-  const columns: Partial<Row<'tool_drafts'>> = {};
-  if (versionId !== undefined) columns.version_id = versionId;
-  if (source.entrypoint !== undefined) columns.entrypoint = source.entrypoint;
-  if (source.sourceCode !== undefined) columns.source_code = source.sourceCode;
-  if (source.language !== undefined) columns.language = source.language;
-  if (source.inputSchema !== undefined) columns.input_schema = schemaText(source.inputSchema);
-  if (source.settingsSchema !== undefined) columns.settings_schema = schemaText(source.settingsSchema);
-  if (source.usageInstructions !== undefined) columns.usage_instructions = source.usageInstructions;
-  return columns;
+export function changedColumns(change: DraftChange): Partial<Row<'tool_drafts'>> {
+  const { inputSchema, settingsSchema, ...others } = change;
+  return {
+    ...columnsOf(others),
+    ...(inputSchema !== undefined && { input_schema: schemaText(inputSchema) }),
+    ...(settingsSchema !== undefined && { settings_schema: schemaText(settingsSchema) }),
+  };
 }
 
 export function lockColumns({ holder, tokenSha256, expiresAt }: DraftLock) {
@@ -103,19 +67,10 @@ export function toLock(
 
 export function snapshotRow(snapshot: SnapshotRecord): NewRow<'sandbox_snapshots'> {
   return {
-    id: snapshot.id,
-    tool_id: snapshot.toolId,
-    version_id: snapshot.versionId,
-    owner_org: snapshot.owner.org,
-    owner_user: snapshot.owner.user,
-    payload_bytes: snapshot.payloadBytes,
-    state: JSON.stringify(snapshot.state),
-    sandbox_id: snapshot.sandboxId,
-    created_at: instantText(snapshot.createdAt),
-    created_by: snapshot.createdBy,
-    expires_at: instantText(snapshot.expiresAt),
-    bytes: snapshotSize(snapshot),
+    ...columnsOf(snapshot),
     ...sourceColumns(snapshot),
+    state: JSON.stringify(snapshot.state),
+    bytes: snapshotSize(snapshot),
   };
 }
 
@@ -126,32 +81,13 @@ export function snapshotSize(snapshot: ToolSource & Pick<SnapshotRecord, 'state'
 }
 
 export function toSnapshot(row: Row<'sandbox_snapshots'>): SnapshotRecord {
-  return {
-    id: row.id,
-    toolId: row.tool_id,
-    versionId: row.version_id,
-    owner: { user: row.owner_user, org: row.owner_org },
-    payloadBytes: row.payload_bytes,
-    state: JSON.parse(row.state) as JsonValue,
-    sandboxId: row.sandbox_id,
-    createdAt: new Date(row.created_at),
-    createdBy: row.created_by,
-    expiresAt: new Date(row.expires_at),
-    ...toSource(row),
-  };
+  const { bytes: _, ...snapshot } = fieldsOf(row);
+  return { ...snapshot, ...toSource(row), state: JSON.parse(row.state) as JsonValue };
 }
 
 export function runningRow(run: NewToolRun): NewRow<'tool_runs'> {
   return {
-    id: run.id,
-    tool_id: run.toolId,
-    version_id: run.versionId,
-    snapshot_id: run.snapshotId,
-    snapshot_expires_at: instantText(run.snapshotExpiresAt),
-    owner_org: run.owner.org,
-    owner_user: run.owner.user,
-    action_id: run.actionId,
-    parent_run_id: run.parentRunId,
+    ...columnsOf(run),
     inputs: JSON.stringify(run.inputs),
     status: 'running',
     outputs: 'null',
@@ -159,10 +95,7 @@ export function runningRow(run: NewToolRun): NewRow<'tool_runs'> {
     error: 'null',
     stdout: '',
     stderr: '',
-    created_at: instantText(run.createdAt),
-    created_by: run.createdBy,
     ended_at: null,
-    deadline: instantText(run.deadline),
   };
 }
 
@@ -200,22 +133,8 @@ export const SUMMARY_COLUMNS = [
 export function toToolRunSummary(
   row: Pick<Row<'tool_runs'>, (typeof SUMMARY_COLUMNS)[number]>,
 ): ToolRunSummary {
-  return {
-    id: row.id,
-    toolId: row.tool_id,
-    versionId: row.version_id,
-    snapshotId: row.snapshot_id,
-    snapshotExpiresAt: new Date(row.snapshot_expires_at),
-    owner: { user: row.owner_user, org: row.owner_org },
-    actionId: row.action_id,
-    parentRunId: row.parent_run_id,
-    status: row.status,
-    error: JSON.parse(row.error) as ToolRunError | null,
-    createdAt: new Date(row.created_at),
-    createdBy: row.created_by,
-    endedAt: row.ended_at === null ? null : new Date(row.ended_at),
-    deadline: new Date(row.deadline),
-  };
+  const error = JSON.parse(row.error) as ToolRunError | null;
+  return { ...fieldsOf(row), error, deadline: new Date(row.deadline) };
 }
 
 export function toToolRun(row: Row<'tool_runs'>): ToolRunRecord {
@@ -230,13 +149,11 @@ export function toToolRun(row: Row<'tool_runs'>): ToolRunRecord {
 }
 
 export function sourceColumns(source: ToolSource): ToolSourceColumns {
+  const { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions } = source;
   return {
-    entrypoint: source.entrypoint,
-    source_code: source.sourceCode,
-    language: source.language,
-    input_schema: schemaText(source.inputSchema),
-    settings_schema: schemaText(source.settingsSchema),
-    usage_instructions: source.usageInstructions,
+    ...columnsOf({ entrypoint, sourceCode, language, usageInstructions }),
+    input_schema: schemaText(inputSchema),
+    settings_schema: schemaText(settingsSchema),
   };
 }
 

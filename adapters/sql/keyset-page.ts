@@ -67,7 +67,11 @@ export async function keysetPage<
   const items = rows.slice(0, limit) as (Row & { readonly position_value: string })[];
   const last = items.at(-1);
   const next = last && rows.length > limit ? { value: last.position_value, id: last.id } : undefined;
-  return { items: items.map(toItem), next: next === undefined ? null : formatAfter(next, order) };
+  const found = items.map((item) => {
+    const { position_value: _, ...row } = item;
+    return row as object as Row;
+  });
+  return { items: found.map(toItem), next: next === undefined ? null : formatAfter(next, order) };
 }
 
 /** How many rows `query` has, at most `MAX_TOTAL`. */

@@ -1,34 +1,50 @@
 import type { Generated, Insertable, Selectable } from 'kysely';
 import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
 import type { InboxMessage } from '#core/inbox/inbox-store.ts';
-import type { ToolLanguage, ToolRunRecord } from '#core/editor/editor-store.ts';
+import type {
+  SnapshotRecord,
+  ToolRecord,
+  ToolRunRecord,
+  ToolSource,
+  ToolVersionRecord,
+} from '#core/editor/editor-store.ts';
 import type { EndReason } from '#core/previews/preview-records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
-import type { DesiredState, ObservedState } from '#core/sandboxes/sandbox-records.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { SandboxEventType } from '#core/sandboxes/sandbox-events.ts';
 import type { RunEventType } from '#core/runs/timeline.ts';
+import type { Columns } from './row-fields.ts';
 
 interface MigrationColumns {
   name: string;
   applied_at: string;
 }
 
-interface OwnerColumns {
+export interface OwnerColumns {
   owner_org: string;
   owner_user: string;
 }
 
 /** What versions, drafts and snapshots have in common. */
-export interface ToolSourceColumns {
-  entrypoint: string;
-  source_code: string;
-  language: ToolLanguage;
+export type ToolSourceColumns = Columns<Omit<ToolSource, 'inputSchema' | 'settingsSchema'>> & {
   /** JSON object. */
   input_schema: string | null;
   /** JSON object. */
   settings_schema: string | null;
-  usage_instructions: string;
-}
+};
+
+type SandboxColumn =
+  | 'id'
+  | 'owner'
+  | 'image'
+  | 'place'
+  | 'desired'
+  | 'observed'
+  | 'createdAt'
+  | 'sessionKey'
+  | 'name'
+  | 'stoppedAt'
+  | 'ttlSeconds';
 
 /**
  * The tables after the newest migration, the same on every database: ids are text, times RFC 3339
@@ -39,36 +55,15 @@ export interface ToolSourceColumns {
 export interface SqlSchema {
   schema_migrations: MigrationColumns;
   schema_expansions: MigrationColumns;
-  runs: OwnerColumns & {
-    id: string;
-    title: string | null;
-    sandbox_id: string;
-    auto_approve_tools: number;
-    sharing: RunRecord['sharing'];
-    status: RunRecord['status'];
-    token_kid: string;
-    agent_token_version: number;
-    created_at: string;
-    completed_at: string | null;
-  };
-  sandboxes: OwnerColumns & {
-    id: string;
-    image: string | null;
-    place: string;
-    desired: DesiredState;
-    observed: ObservedState;
-    created_at: string;
+  runs: Columns<Omit<RunRecord, 'tokenVersion'>> & { agent_token_version: number };
+  sandboxes: Columns<Pick<SandboxRecord, SandboxColumn>> & {
     generation: Generated<number>;
-    session_key: string | null;
-    name: string | null;
     /** JSON object of strings. */
     tags: Generated<string>;
     /** JSON array of SandboxSkill. */
     skills: Generated<string>;
     /** Null in rows of an older schema: `created_at` applies. */
     last_active_at: string | null;
-    stopped_at: string | null;
-    ttl_seconds: number | null;
     delete_with_thread: Generated<number>;
     /** Null until the first heartbeat: `created_at` applies. */
     heartbeat_at: string | null;
@@ -108,22 +103,9 @@ export interface SqlSchema {
     /** Null once the same event may be published again. */
     key: string | null;
   };
-  approvals: {
-    id: string;
-    run_id: string;
-    tool: string;
+  approvals: Columns<Omit<ApprovalRecord, 'args'>> & {
     /** JSON with sorted names: equal texts are equal arguments. */
     args: string;
-    message: string;
-    status: ApprovalRecord['status'];
-    requested_at: string;
-    expires_at: string;
-    ended_at: string | null;
-    source: ApprovalRecord['source'];
-    decided_by: string | null;
-    scope: ApprovalRecord['scope'];
-    reason: string | null;
-    taken_at: string | null;
   };
   /** Only for requests that wait. */
   approval_waiters: {
@@ -149,18 +131,8 @@ export interface SqlSchema {
     target_port: number;
     rotate: number;
   };
-  tools: OwnerColumns & {
-    id: string;
-    name: string;
-    created_at: string;
-  };
-  tool_versions: ToolSourceColumns & {
-    id: string;
-    tool_id: string;
-    number: number;
-    created_at: string;
-    created_by: string;
-  };
+  tools: Columns<ToolRecord>;
+  tool_versions: Columns<Omit<ToolVersionRecord, keyof ToolSource>> & ToolSourceColumns;
   /** The columns of the lock are all null or all set. */
   tool_drafts: ToolSourceColumns & {
     tool_id: string;
@@ -173,42 +145,20 @@ export interface SqlSchema {
     lock_token_sha256: string | null;
     lock_expires_at: string | null;
   };
-  sandbox_snapshots: ToolSourceColumns &
-    OwnerColumns & {
-      id: string;
-      tool_id: string;
-      version_id: string;
-      payload_bytes: number;
+  sandbox_snapshots: Columns<Omit<SnapshotRecord, keyof ToolSource | 'state'>> &
+    ToolSourceColumns & {
       /** JSON */
       state: string;
-      sandbox_id: string | null;
-      created_at: string;
-      created_by: string;
-      expires_at: string;
       /** Size of its source and its state, in UTF-8. */
       bytes: number;
     };
   /** Outlives its snapshot; keeps the snapshot's id and expiry. */
-  tool_runs: OwnerColumns & {
-    id: string;
-    tool_id: string;
-    version_id: string;
-    snapshot_id: string;
-    snapshot_expires_at: string;
-    action_id: string | null;
-    parent_run_id: string | null;
+  tool_runs: Columns<Omit<ToolRunRecord, 'inputs' | 'outputs' | 'nextActions' | 'error'>> & {
     /** JSON, as the next three are. */
     inputs: string;
     outputs: string;
     next_actions: string;
     error: string;
-    status: ToolRunRecord['status'];
-    stdout: string;
-    stderr: string;
-    created_at: string;
-    created_by: string;
-    ended_at: string | null;
-    deadline: string;
   };
   /** Images that admins have added; images of the configuration are not in here. */
   images: {

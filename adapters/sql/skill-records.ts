@@ -7,8 +7,9 @@ import type {
   SkillRecords,
   SkillSummary,
 } from '#core/skills/skill-store.ts';
-import { all, count, deleted, first, instantText, ownedBy } from './sql-dialect.ts';
+import { all, count, deleted, first, ownedBy } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
@@ -89,26 +90,13 @@ function usable(db: Kysely<SqlSchema>, owner: Owner, names?: readonly string[]) 
     .$if(names !== undefined, (query) => query.where('name', 'in', names as string[]));
 }
 
-function toRow({ owner, files, putAt, archive, ...skill }: PackedSkill): Row<'skills'> {
-  const { org, user } = owner ?? EVERYBODY;
-  return {
-    name: skill.name,
-    description: skill.description,
-    digest: skill.digest,
-    size: skill.size,
-    owner_org: org,
-    owner_user: user,
-    files: JSON.stringify(files),
-    archive,
-    put_at: instantText(putAt),
-  };
+function toRow({ owner, files, ...skill }: PackedSkill): Row<'skills'> {
+  return { ...columnsOf({ ...skill, owner: owner ?? EVERYBODY }), files: JSON.stringify(files) };
 }
 
 function toSummary(row: Pick<Row<'skills'>, (typeof SUMMARY)[number]>): SkillSummary {
-  const { name, description, digest, size } = row;
-  const owner = { user: row.owner_user, org: row.owner_org };
-  const putAt = new Date(row.put_at);
-  return { name, owner: sameOwner(owner, EVERYBODY) ? null : owner, description, digest, size, putAt };
+  const { owner, ...skill } = fieldsOf(row);
+  return { ...skill, owner: sameOwner(owner, EVERYBODY) ? null : owner };
 }
 
 function toSkill(row: Pick<Row<'skills'>, (typeof SUMMARY)[number] | 'files'>): SkillRecord {

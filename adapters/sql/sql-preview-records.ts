@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { PreviewRecords, Tombstone } from '#core/previews/preview-records.ts';
 import { all, deleted, first, instantText } from './sql-dialect.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 import { publishingTransaction } from './publishing-transaction.ts';
@@ -117,20 +118,11 @@ function strongestOfEach(tombstones: readonly Tombstone[]): Tombstone[] {
   return [...byToken.values()].sort((a, b) => (a.tokenSha256 < b.tokenSha256 ? -1 : 1));
 }
 
-function toRow(tombstone: Tombstone): Row<'preview_tombstones'> {
-  return {
-    token_sha256: tombstone.tokenSha256,
-    run_id: tombstone.runId,
-    reason: tombstone.reason,
-    ended_at: instantText(tombstone.at),
-  };
+function toRow({ at, ...tombstone }: Tombstone): Row<'preview_tombstones'> {
+  return { ...columnsOf(tombstone), ended_at: instantText(at) };
 }
 
 function toTombstone(row: Row<'preview_tombstones'>): Tombstone {
-  return {
-    tokenSha256: row.token_sha256,
-    runId: row.run_id,
-    reason: row.reason,
-    at: new Date(row.ended_at),
-  };
+  const { endedAt: at, ...tombstone } = fieldsOf(row);
+  return { ...tombstone, at };
 }

@@ -16,6 +16,7 @@ import {
   OLDEST,
 } from './keyset-page.ts';
 import { imageIs } from './sql-sandbox-records.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import {
@@ -184,35 +185,10 @@ function activeRuns(db: Kysely<SqlSchema>, owner: Owner): Promise<number> {
   return count(db.selectFrom('runs').where(ownedBy(owner)).where('status', '=', 'running'));
 }
 
-function toRow(run: RunRecord): Row<'runs'> {
-  return {
-    id: run.id,
-    owner_org: run.owner.org,
-    owner_user: run.owner.user,
-    title: run.title,
-    sandbox_id: run.sandboxId,
-    auto_approve_tools: run.autoApproveTools ? 1 : 0,
-    sharing: run.sharing,
-    status: run.status,
-    token_kid: run.tokenKid,
-    agent_token_version: run.tokenVersion,
-    created_at: instantText(run.createdAt),
-    completed_at: run.completedAt && instantText(run.completedAt),
-  };
+function toRow({ tokenVersion, ...run }: RunRecord): Row<'runs'> {
+  return { ...columnsOf(run), agent_token_version: tokenVersion };
 }
 
-function toRecord(row: Row<'runs'>): RunRecord {
-  return {
-    id: row.id,
-    owner: { user: row.owner_user, org: row.owner_org },
-    title: row.title,
-    sandboxId: row.sandbox_id,
-    autoApproveTools: row.auto_approve_tools === 1,
-    sharing: row.sharing,
-    status: row.status,
-    tokenKid: row.token_kid,
-    tokenVersion: row.agent_token_version,
-    createdAt: new Date(row.created_at),
-    completedAt: row.completed_at === null ? null : new Date(row.completed_at),
-  };
+function toRecord({ agent_token_version: tokenVersion, ...row }: Row<'runs'>): RunRecord {
+  return { ...fieldsOf(row), autoApproveTools: row.auto_approve_tools === 1, tokenVersion };
 }

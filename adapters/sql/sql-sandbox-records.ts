@@ -26,6 +26,7 @@ import {
   OLDEST,
 } from './keyset-page.ts';
 import { NO_ENV, type SandboxEnv } from './owner-seals.ts';
+import { fieldsOf } from './row-fields.ts';
 import type { NewRow, Row, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
@@ -264,32 +265,21 @@ function networkOf({ network, network_policy: text }: Row<'sandboxes'>): Network
 }
 
 export function sandboxOf(row: Row<'sandboxes'>, kept: SandboxEnv): SandboxRecord {
-  const owner = { user: row.owner_user, org: row.owner_org };
+  const { cpuMillis, memoryMb, diskMb, networkPolicy: _, ...sandbox } = fieldsOf(row);
   return {
-    id: row.id,
-    owner,
-    image: row.image,
-    place: row.place,
-    desired: row.desired,
-    observed: row.observed,
-    createdAt: new Date(row.created_at),
-    generation: row.generation,
-    sessionKey: row.session_key,
-    name: row.name,
+    ...sandbox,
     tags: JSON.parse(row.tags) as Record<string, string>,
-    lastActiveAt: new Date(row.last_active_at ?? row.created_at),
-    stoppedAt: row.stopped_at === null ? null : new Date(row.stopped_at),
-    ttlSeconds: row.ttl_seconds,
+    lastActiveAt: sandbox.lastActiveAt ?? sandbox.createdAt,
     deleteWithThread: row.delete_with_thread === 1,
-    heartbeatAt: new Date(row.heartbeat_at ?? row.created_at),
+    heartbeatAt: sandbox.heartbeatAt ?? sandbox.createdAt,
     resources: {
-      ...(row.cpu_millis !== null && { cpu: row.cpu_millis / 1_000 }),
-      ...(row.memory_mb !== null && { memoryMb: row.memory_mb }),
-      ...(row.disk_mb !== null && { diskMb: row.disk_mb }),
+      ...(cpuMillis !== null && { cpu: cpuMillis / 1_000 }),
+      ...(memoryMb !== null && { memoryMb }),
+      ...(diskMb !== null && { diskMb }),
     },
     network: networkOf(row),
-    env: kept.read(row.env, owner),
-    secrets: kept.readSecrets(row.secrets, owner),
+    env: kept.read(row.env, sandbox.owner),
+    secrets: kept.readSecrets(row.secrets, sandbox.owner),
     skills: JSON.parse(row.skills) as SandboxSkill[],
   };
 }

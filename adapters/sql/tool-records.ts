@@ -4,13 +4,14 @@ import { first, instantText, ownedBy, some } from './sql-dialect.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { SqlSession } from './sql-session.ts';
 import { holdDraft } from './draft-records.ts';
-import { sourceColumns, toolRow, toTool, toVersion, versionRow } from './editor-rows.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
+import { sourceColumns, toVersion, versionRow } from './editor-rows.ts';
 
 export function toolRecords({ dialect, repeatable, transact }: SqlSession): ToolRecords {
   return {
     create: (tool, version) =>
       transact(async (trx) => {
-        await trx.insertInto('tools').values(toolRow(tool)).execute();
+        await trx.insertInto('tools').values(columnsOf(tool)).execute();
         await trx
           .insertInto('tool_versions')
           .values(versionRow({ ...version, number: 1 }))
@@ -32,12 +33,12 @@ export function toolRecords({ dialect, repeatable, transact }: SqlSession): Tool
           .execute();
       }),
 
-    get: (id) => repeatable((db) => first(db.selectFrom('tools').selectAll().where('id', '=', id), toTool)),
+    get: (id) => repeatable((db) => first(db.selectFrom('tools').selectAll().where('id', '=', id), fieldsOf)),
 
     list: (owner, page) =>
       repeatable((db) => {
         const tools = db.selectFrom('tools').selectAll();
-        return keysetPage(owner ? tools.where(ownedBy(owner)) : tools, page, toTool);
+        return keysetPage(owner ? tools.where(ownedBy(owner)) : tools, page, fieldsOf);
       }),
 
     rename: (id, name) =>
