@@ -181,19 +181,7 @@ export async function clusterAccess(): Promise<ClusterAccess> {
 
 /** @throws ConfigError if it lacks a setting of this provider */
 async function openProvider(
-  {
-    sandboxImage,
-    storageClass,
-    pullSecret,
-    runtimeClass,
-    priorityClass,
-    pod,
-    hostUsers,
-    guestImage,
-    guestReach,
-    size,
-    ...cluster
-  }: ClusterOptions,
+  { sandboxImage, pods, guestReach, size, ...cluster }: ClusterOptions,
   wanted: ClusterProviderName,
   config: Config['pool'],
   {
@@ -233,16 +221,10 @@ async function openProvider(
     guest,
     image: sandboxImage,
     pod: {
-      ...pod,
+      ...pods,
       cpuLimitMillis: Math.round(size.cpu * 1_000),
       memoryMebibytes: size.memoryMb,
       workspaceMebibytes: size.diskMb,
-      ...(storageClass !== undefined && { storageClass }),
-      ...(pullSecret !== undefined && { pullSecret }),
-      ...(guestImage !== undefined && { guestImage }),
-      ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
-      ...(priorityClass !== undefined && { priorityClassName: priorityClass }),
-      hostUsers,
       brokered: brokerAccess !== undefined,
     },
   });

@@ -1,10 +1,14 @@
+import { type Row, textsOf } from './variable-rows.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 /** Secret with the keys of the bucket, if the stack manages it. */
 export const ARCHIVES_SECRET = 'porthole-archives';
 
-/** Keys of the Secret, which are also the names of the variables. */
-const KEYS = ['PORTHOLE_ARCHIVE_ACCESS_KEY_ID', 'PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY'] as const;
+/** Keys of the Secret, which are also the names of the variables, and their settings. */
+const KEYS = [
+  ['PORTHOLE_ARCHIVE_ACCESS_KEY_ID', 'archiveAccessKeyId'],
+  ['PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY', 'archiveSecretAccessKey'],
+] as const;
 
 /** A variable of a container: its value, or a reference to a key of a Secret. */
 export type Variable =
@@ -14,19 +18,26 @@ export type Variable =
       readonly valueFrom: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
     };
 
+/** The variables of archives; the keys have no value, because a Secret holds them. */
+export function archiveRows({ archives }: StackConfig): Row[] {
+  return [
+    ['PORTHOLE_ARCHIVE_BUCKET', 'archives.bucket', archives?.bucket],
+    ['PORTHOLE_ARCHIVE_ENDPOINT', 'archives.endpoint', archives?.endpoint],
+    ['PORTHOLE_ARCHIVE_REGION', 'archives.region', archives?.region],
+    ...KEYS.map(([variable, setting]): Row => [variable, setting, undefined]),
+  ];
+}
+
 /**
  * Environment of the workloads that archive and restore, the functions and the lifecycle, and of no
  * others. Empty without archives.
  */
-export function archiveEnvironmentPlan({ archives }: StackConfig): Variable[] {
-  if (archives === undefined) return [];
-  const { bucket, endpoint, region, existingSecret } = archives;
-  const secret = existingSecret ?? ARCHIVES_SECRET;
+export function archiveEnvironmentPlan(config: StackConfig): Variable[] {
+  if (config.archives === undefined) return [];
+  const secret = config.archives.existingSecret ?? ARCHIVES_SECRET;
   return [
-    { name: 'PORTHOLE_ARCHIVE_BUCKET', value: bucket },
-    ...(endpoint === undefined ? [] : [{ name: 'PORTHOLE_ARCHIVE_ENDPOINT', value: endpoint }]),
-    { name: 'PORTHOLE_ARCHIVE_REGION', value: region },
-    ...KEYS.map((key) => ({ name: key, valueFrom: { secretKeyRef: { name: secret, key } } })),
+    ...Object.entries(textsOf(archiveRows(config))).map(([name, value]) => ({ name, value })),
+    ...KEYS.map(([key]) => ({ name: key, valueFrom: { secretKeyRef: { name: secret, key } } })),
   ];
 }
 
@@ -35,7 +46,7 @@ export function archiveSecretPlan({
   archives,
   archiveAccessKeyId: id,
   archiveSecretAccessKey: secret,
-}: StackConfig): Record<(typeof KEYS)[number], string> | undefined {
+}: StackConfig): Record<(typeof KEYS)[number][0], string> | undefined {
   if (archives === undefined || id === undefined || secret === undefined) return undefined;
   return { PORTHOLE_ARCHIVE_ACCESS_KEY_ID: id, PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: secret };
 }
@@ -43,7 +54,7 @@ export function archiveSecretPlan({
 /** Problems with the keys of the bucket, by setting. */
 export function archiveProblems(config: StackConfig): [key: string, problem: string][] {
   const { archives } = config;
-  const keys = ['archiveAccessKeyId', 'archiveSecretAccessKey'] as const;
+  const keys = KEYS.map(([, setting]) => setting);
   const given = keys.filter((key) => config[key] !== undefined);
   if (archives === undefined) {
     return given.map((key) => [key, 'is not used, because archives names no bucket']);

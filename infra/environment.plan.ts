@@ -1,7 +1,8 @@
 import { servedZones, sharedGateway } from './gateway.plan.ts';
 import { previewVariable, type StackConfig } from './stack-config-schema.ts';
 import { authorityFile, gatewayAuthority } from './authorities.plan.ts';
-import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
+import { type Row, textOf, textsOf } from './variable-rows.ts';
+import { sandboxRows } from './sandbox-provider.plan.ts';
 
 /** Name of the Service, the Deployment and the objects that belong to them. */
 export const FUNCTIONS_NAME = 'porthole';
@@ -34,75 +35,67 @@ export function apiUrl({ apiHost, gateway }: StackConfig): string {
 
 /** The functions' environment, by variable name. */
 export function environmentPlan(config: StackConfig): Record<string, string> {
-  const own = Object.entries(config.environment).map(([name, value]) => [name, textOf(value)]);
-  return { ...settingsPlan(config), ...Object.fromEntries(own) };
-}
-
-/** A variable's text: JSON for structured values. */
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-/** The part that comes from settings. */
-function settingsPlan(config: StackConfig): Record<string, string> {
-  const { zone, gateway, namespaces, preview, functions, broker, browsers, oidc, sandboxes } = config;
-  const authority = gatewayAuthority(config);
-  const shared = sharedGateway(config);
-  const [, ...zones] = servedZones(config);
   return {
     HOST: '0.0.0.0',
     PORT: String(functionsPort(config)),
     PORTHOLE_DATA_DIR: dataFolder(config),
-    PORTHOLE_PUBLIC_URL: apiUrl(config),
-    LOG_LEVEL: functions.logLevel,
-    ...sandboxEnvironmentPlan(sandboxes),
-    ...(sandboxes.channel && {
-      PORTHOLE_CHANNEL_PORT: String(CHANNEL_PORT),
-      PORTHOLE_CHANNEL_URL: `http://${FUNCTIONS_NAME}.${namespaces.functions}.svc:${CHANNEL_PORT}`,
-    }),
-    ...(broker !== undefined && {
-      PORTHOLE_BROKER_URL: `tcp://${BROKER_NAME}.${namespaces.functions}.svc:${BROKER_PORT}`,
-    }),
-    ...(browsers !== undefined && {
-      PORTHOLE_BROWSERS_URL: `http://${BROWSERS_NAME}.${namespaces.functions}.svc:${BROWSERS_PORT}`,
-    }),
-    PORTHOLE_GATEWAY_LISTENER: shared.listener,
-    // Only where needed: the version before does not know them.
-    ...(shared.kind !== undefined && { PORTHOLE_GATEWAY_KIND: shared.kind }),
-    ...(zones.length > 0 && { PORTHOLE_ZONES: JSON.stringify(zones) }),
-    PORTHOLE_GATEWAY_PORT: String(gateway.port),
-    PORTHOLE_GATEWAY_SERVICE_KIND: gateway.serviceKind,
-    ...(gateway.probe !== undefined && { PORTHOLE_GATEWAY_PROBE: gateway.probe.url }),
-    ...(authority !== undefined && { PORTHOLE_GATEWAY_CA: authorityFile(authority) }),
-    ...(oidc && {
-      OIDC_ISSUER: oidc.issuer,
-      OIDC_AUDIENCE: oidc.audience,
-      OIDC_ORG_CLAIM: oidc.orgClaim,
-      OIDC_ADMIN_CLAIM: oidc.adminClaim,
-      ...(oidc.clientId !== undefined && { OIDC_CLIENT_ID: oidc.clientId }),
-    }),
-    Sandbox__Preview__Enabled: 'true',
-    Sandbox__Preview__ZoneSuffix: zone,
-    Sandbox__Preview__GatewayName: shared.name,
-    Sandbox__Preview__GatewayNamespace: shared.namespace,
-    Sandbox__Preview__Namespace: namespaces.previews,
-    ...Object.fromEntries(
-      Object.entries(preview).map(([key, value]) => [previewVariable(key), String(value)]),
-    ),
+    ...textsOf(settingRows(config)),
+    ...textsOf(Object.entries(config.environment)),
   };
+}
+
+/** Every variable that a setting decides, without those of Secrets. */
+export function settingRows(config: StackConfig): Row[] {
+  const { zone, gateway, namespaces, preview, functions, broker, browsers, oidc, sandboxes } = config;
+  const authority = gatewayAuthority(config);
+  const shared = sharedGateway(config);
+  const [, ...zones] = servedZones(config);
+  const service = (name: string, port: number) => `${name}.${namespaces.functions}.svc:${port}`;
+  return [
+    ['PORTHOLE_PUBLIC_URL', 'apiHost', apiUrl(config)],
+    ['LOG_LEVEL', 'functions.logLevel', functions.logLevel],
+    ...sandboxRows(sandboxes),
+    ['PORTHOLE_CHANNEL_PORT', 'sandboxes.channel', sandboxes.channel ? CHANNEL_PORT : undefined],
+    [
+      'PORTHOLE_CHANNEL_URL',
+      'sandboxes.channel',
+      sandboxes.channel ? `http://${service(FUNCTIONS_NAME, CHANNEL_PORT)}` : undefined,
+    ],
+    ['PORTHOLE_BROKER_URL', 'broker', broker && `tcp://${service(BROKER_NAME, BROKER_PORT)}`],
+    ['PORTHOLE_BROWSERS_URL', 'browsers', browsers && `http://${service(BROWSERS_NAME, BROWSERS_PORT)}`],
+    ['PORTHOLE_GATEWAY_LISTENER', 'gateway.existing.sectionName', shared.listener],
+    ['PORTHOLE_GATEWAY_KIND', 'gateway.listenerSet', shared.kind],
+    ['PORTHOLE_ZONES', 'zones', zones.length > 0 ? zones : undefined],
+    ['PORTHOLE_GATEWAY_PORT', 'gateway.port', gateway.port],
+    ['PORTHOLE_GATEWAY_SERVICE_KIND', 'gateway.serviceKind', gateway.serviceKind],
+    ['PORTHOLE_GATEWAY_PROBE', 'gateway.probe.url', gateway.probe?.url],
+    ['PORTHOLE_GATEWAY_CA', 'gateway.probe.ca', authority && authorityFile(authority)],
+    ['OIDC_ISSUER', 'oidc.issuer', oidc?.issuer],
+    ['OIDC_AUDIENCE', 'oidc.audience', oidc?.audience],
+    ['OIDC_ORG_CLAIM', 'oidc.orgClaim', oidc?.orgClaim],
+    ['OIDC_ADMIN_CLAIM', 'oidc.adminClaim', oidc?.adminClaim],
+    ['OIDC_CLIENT_ID', 'oidc.clientId', oidc?.clientId],
+    ['Sandbox__Preview__ZoneSuffix', 'zone', zone],
+    ['Sandbox__Preview__GatewayName', 'gateway.name', shared.name],
+    ['Sandbox__Preview__GatewayNamespace', 'namespaces.gateway', shared.namespace],
+    ['Sandbox__Preview__Namespace', 'namespaces.previews', namespaces.previews],
+    ...Object.entries(preview).map(([key, value]): Row => [previewVariable(key), `preview.${key}`, value]),
+  ];
+}
+
+/** The variables of the Secret. */
+export function secretRows(config: StackConfig): Row[] {
+  return [
+    ['DATABASE_URL', 'databaseUrl', config.databaseUrl],
+    ['PORTHOLE_SIGNING_KEYS', 'signingKeys', config.signingKeys],
+    ['SANDBOX_API_KEY', 'serviceKey', config.serviceKey],
+    ['PORTHOLE_API_KEYS', 'apiKeys', config.apiKeys],
+    ['OIDC_CLIENT_SECRET', 'oidcClientSecret', config.oidcClientSecret],
+  ];
 }
 
 /** The secret part of the environment; undefined if the Secret is managed elsewhere. */
 export function secretsPlan(config: StackConfig): Record<string, string> | undefined {
   if (config.functions.existingSecret !== undefined) return undefined;
-  return {
-    ...(config.databaseUrl !== undefined && { DATABASE_URL: config.databaseUrl }),
-    ...(config.signingKeys !== undefined && { PORTHOLE_SIGNING_KEYS: config.signingKeys }),
-    ...(config.serviceKey !== undefined && { SANDBOX_API_KEY: config.serviceKey }),
-    ...(config.apiKeys !== undefined && { PORTHOLE_API_KEYS: config.apiKeys }),
-    ...(config.oidcClientSecret !== undefined && { OIDC_CLIENT_SECRET: config.oidcClientSecret }),
-    ...Object.fromEntries(
-      Object.entries(config.secretEnvironment ?? {}).map(([name, value]) => [name, textOf(value)]),
-    ),
-  };
+  return { ...textsOf(secretRows(config)), ...textsOf(Object.entries(config.secretEnvironment ?? {})) };
 }

@@ -24,7 +24,7 @@ import {
   servingPlan,
   ROLL_OUT,
 } from './pod.plan.ts';
-import { environmentFaults } from './variables.ts';
+import { environmentProblems } from '../protocol/settings/read-environment.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -143,7 +143,7 @@ function encoded(texts: Texts): Texts {
 /** The secrets, validated as the functions do at their start, once their outputs are known. */
 function validated(secrets: Texts, environment: Texts): Texts {
   const texts = pulumi.all([secrets, environment]).apply(([known, rest]) => {
-    const faults = environmentFaults({ ...rest, ...known });
+    const faults = environmentProblems({ ...rest, ...known });
     if (faults.length > 0) throw new StackConfigError(faults);
     return known;
   });

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
+import { orOutput } from './placeholders.ts';
 import { SandboxPodSchema } from '../protocol/settings/sandbox-pod-schema.ts';
 
 export const text = z.string().trim().min(1, 'must not be empty');
@@ -11,12 +12,15 @@ export const whole = (min: number, max: number) => {
 export const label = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a lower-case DNS label of at most 63 characters');
-export const dnsName = z
-  .string()
-  .regex(
-    /^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/,
-    'must be a lower-case DNS name of two labels or more',
-  );
+export const dnsName = orOutput(
+  z
+    .string()
+    .regex(
+      /^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/,
+      'must be a lower-case DNS name of two labels or more',
+    ),
+);
+export const httpUrl = orOutput(z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }));
 /** RFC 1123 subdomain: names of most objects. */
 export const objectName = z
   .string()
@@ -34,10 +38,12 @@ export const imageReference = text.regex(
 );
 /** Labels of pods. */
 export const podLabels = SandboxPodSchema.shape.nodeSelector.unwrap();
-export const certificate = z
-  .string()
-  .regex(/-----BEGIN CERTIFICATE-----\s[\s\S]*-----END CERTIFICATE-----\s*$/, 'must be certificates in PEM')
-  .refine(isReadable, 'has a block that is not a certificate: give the PEM file of the CA as it is');
+export const certificate = orOutput(
+  z
+    .string()
+    .regex(/-----BEGIN CERTIFICATE-----\s[\s\S]*-----END CERTIFICATE-----\s*$/, 'must be certificates in PEM')
+    .refine(isReadable, 'has a block that is not a certificate: give the PEM file of the CA as it is'),
+);
 
 function isReadable(pem: string): boolean {
   try {
@@ -124,11 +130,9 @@ export const Gateway = {
     ),
   probe: z
     .strictObject({
-      url: z
-        .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-        .describe(
-          "URL at which the functions reach the gateway's proxies, preferably through a headless Service, e.g. `https://traefik.traefik.svc`; without it, readiness is the status of the HTTPRoute",
-        ),
+      url: httpUrl.describe(
+        "URL at which the functions reach the gateway's proxies, preferably through a headless Service, e.g. `https://traefik.traefik.svc`; without it, readiness is the status of the HTTPRoute",
+      ),
       ca: certificate
         .optional()
         .describe("PEM of the authority that signed the gateway's certificate, if it is not a public one"),

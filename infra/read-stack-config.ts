@@ -5,6 +5,7 @@ import { archiveProblems } from './archives.plan.ts';
 import { authorities, authorityFile, DATABASE_FOLDER } from './authorities.plan.ts';
 import { SANDBOX_SIZE } from '../protocol/settings/sandbox-size.ts';
 import { sandboxProblems, sandboxProvider } from './sandbox-provider.plan.ts';
+import { isUnknown } from './placeholders.ts';
 import { startProblems, variableProblems } from './variables.ts';
 import { gatewayProblems, secretNamespaces } from './gateway.plan.ts';
 import { guestKeys } from './sandboxes.plan.ts';
@@ -63,32 +64,27 @@ export function readStackConfig(
       ...clearTextSecrets(own, isSecret),
       ...unreadable.map((key) => `${PROJECT}:${key}: must be a structure of keys and values`),
     ],
-    {
-      isUnknown: () => false,
-      isSecret: (key) => isSecret(`${PROJECT}:${key}`),
-    },
+    (key) => isSecret(`${PROJECT}:${key}`),
   );
 }
 
 /**
  * @param settings as a program passes them
- * @param isUnknown whether a text is a placeholder for one that is known later
  * @param isSecret whether the value of a key must not be shown. @default never
  * @throws StackConfigError naming every problem at once; contains no secret value
  */
 export function readSettings(
   settings: unknown,
-  isUnknown: (text: string) => boolean = () => false,
   isSecret: (key: string) => boolean = () => false,
 ): StackConfig {
-  return parse(settings, '', [], { isUnknown, isSecret });
+  return parse(settings, '', [], isSecret);
 }
 
 function parse(
   settings: unknown,
   prefix: string,
   known: readonly string[],
-  { isUnknown, isSecret }: { isUnknown: (text: string) => boolean; isSecret: (key: string) => boolean },
+  isSecret: (key: string) => boolean,
 ): StackConfig {
   const problems = [...known];
   const { success, data, error } = StackConfigSchema.safeParse(settings);
@@ -118,11 +114,10 @@ function parse(
     // A refused key is unset in the rest, so what the rest says of it may be wrong.
     const keys = refused.flatMap((path) => path.findLast((part) => typeof part === 'string') ?? []);
     const names = (line: string) => line.split(/\W+/).some((word) => keys.includes(word));
-    if (rest !== undefined)
-      problems.push(...contradictions(rest, prefix, isUnknown).filter((line) => !names(line)));
+    if (rest !== undefined) problems.push(...contradictions(rest, prefix).filter((line) => !names(line)));
     throw new StackConfigError(problems);
   }
-  problems.push(...contradictions(data, prefix, isUnknown));
+  problems.push(...contradictions(data, prefix));
   if (problems.length > 0) throw new StackConfigError(problems);
   return Object.freeze(data);
 }
@@ -213,7 +208,7 @@ function unknownKey(prefix: string, path: readonly PropertyKey[]): string {
 }
 
 /** Conflicts between keys that are each valid. */
-function contradictions(config: StackConfig, prefix: string, isUnknown: (text: string) => boolean): string[] {
+function contradictions(config: StackConfig, prefix: string): string[] {
   const { preview, functions, sandboxes, namespaces } = config;
   const problems: string[] = [];
   const problem = (key: string, text: string) => problems.push(`${prefix}${key}: ${text}`);
@@ -242,7 +237,8 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
   if (config.oidcClientSecret !== undefined && config.oidc?.clientId === undefined) {
     problem('oidcClientSecret', 'is not used without oidc.clientId: set that, or remove it');
   }
-  if (config.serviceKey !== undefined && config.serviceKey in JSON.parse(config.apiKeys ?? '{}')) {
+  const { serviceKey, apiKeys = '{}' } = config;
+  if (serviceKey !== undefined && !isUnknown(apiKeys) && serviceKey in JSON.parse(apiKeys)) {
     problem('apiKeys', 'a key equals serviceKey, which has admin rights: give that user another one');
   }
   const isGuestPort =
@@ -275,7 +271,7 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
   for (const [key, text] of sandboxProblems(sandboxes)) problem(`sandboxes.${key}`, text);
   for (const [key, text] of archiveProblems(config)) problem(key, text);
   for (const [key, text] of brokerProblems(config)) problem(key, text);
-  for (const [key, text] of variableProblems(config, isUnknown)) problem(key, text);
+  for (const [key, text] of variableProblems(config)) problem(key, text);
   const needGuestKeys = {
     'the guests of templates': Object.keys(sandboxes.templates).length > 0,
     browsers: config.browsers !== undefined,
@@ -291,10 +287,10 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
     const wider = sandboxes.egress.find((other) => other !== range && contains(other, range));
     if (wider !== undefined) problem('sandboxes.egress', `${range} lies within ${wider} already`);
   }
-  for (const [key, text] of databaseProblems(config, isUnknown)) problem(key, text);
+  for (const [key, text] of databaseProblems(config)) problem(key, text);
   for (const [key, text] of secretProblems(config)) problem(key, text);
   // Avoids a second line for a problem that is already reported.
-  if (problems.length === 0) for (const [key, text] of startProblems(config, isUnknown)) problem(key, text);
+  if (problems.length === 0) for (const [key, text] of startProblems(config)) problem(key, text);
   return problems;
 }
 
@@ -395,10 +391,7 @@ function secretProblems(config: StackConfig): [key: string, problem: string][] {
 }
 
 /** What the functions' pods lack for the database: its certificate, or a port in their policy. */
-function databaseProblems(
-  config: StackConfig,
-  isUnknown: (text: string) => boolean,
-): [key: string, problem: string][] {
+function databaseProblems(config: StackConfig): [key: string, problem: string][] {
   const { databaseUrl, functions } = config;
   if (databaseUrl === undefined || isUnknown(databaseUrl)) return [];
   const { port, searchParams } = new URL(databaseUrl);

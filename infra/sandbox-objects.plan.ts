@@ -1,4 +1,5 @@
 import { hasLabels, hasOnly, isNamed, quote } from '../constructs/admission-expressions.ts';
+import { workspaceSpec } from '../constructs/agent-sandbox-manifests.ts';
 import { ANNOTATIONS, DOMAIN, LABELS, SANDBOX_LABELS } from '../constructs/names.ts';
 import { SANDBOX_SIZE } from '../protocol/settings/sandbox-size.ts';
 import { functionsPolicy } from './expressions.ts';
@@ -57,7 +58,7 @@ export function sandboxClaimsPlan({ namespaces, sandboxes }: StackConfig) {
  * read the data of other sandboxes, or of a node.
  */
 export function sandboxVolumesPlan({ namespaces, sandboxes }: StackConfig) {
-  const { storageClass } = sandboxes;
+  const { storageClassName } = workspaceSpec('', sandboxes);
   const rule = { apiGroups: [''], resources: ['persistentvolumeclaims'], operations: ['CREATE'] };
   return functionsPolicy(namespaces, 'sandbox-volumes', rule, [
     {
@@ -88,10 +89,10 @@ export function sandboxVolumesPlan({ namespaces, sandboxes }: StackConfig) {
     {
       // Without a class it could bind to any pre-provisioned volume.
       expression:
-        storageClass === undefined
+        storageClassName === undefined
           ? `object.spec.?storageClassName.orValue('default') != ''`
-          : `object.spec.?storageClassName.orValue('') == ${quote(storageClass)}`,
-      message: `foreign class: a sandbox's volume is made by ${storageClass === undefined ? 'a StorageClass' : `the StorageClass ${storageClass}`}`,
+          : `object.spec.?storageClassName.orValue('') == ${quote(storageClassName)}`,
+      message: `foreign class: a sandbox's volume is made by ${storageClassName === undefined ? 'a StorageClass' : `the StorageClass ${storageClassName}`}`,
     },
   ]);
 }

@@ -1,3 +1,5 @@
+import { podSettings } from '../protocol/settings/environment-schema.ts';
+import type { Row } from './variable-rows.ts';
 import { amountOf } from './quantity.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
@@ -28,31 +30,34 @@ export function warmPoolNames(sandboxes: Sandboxes): string[] {
   return [...new Set([...Object.keys(sandboxes.warmPools), ...(byDefault === undefined ? [] : [byDefault])])];
 }
 
-/** What the functions read of it, by the exact names. */
-export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, string> {
-  const { image, storageClass, pullSecret, runtimeClassName, hostUsers, guestImage, warmPoolTarget } =
-    sandboxes;
-  const { priorityClassName, pod } = sandboxes;
-  const warmPool = defaultWarmPool(sandboxes);
+/** What the functions read of it. */
+export function sandboxRows(sandboxes: Sandboxes): Row[] {
+  const { pod, hostUsers, warmPoolTarget } = sandboxes;
   const byImage = warmPoolsByImage(sandboxes);
-  return {
-    PORTHOLE_PROVIDER: sandboxProvider(sandboxes),
-    ...(image !== undefined && { PORTHOLE_SANDBOX_IMAGE: image }),
-    PORTHOLE_IMAGES: JSON.stringify(catalogue(sandboxes)),
-    ...templateSize(sandboxes),
-    ...(storageClass !== undefined && { PORTHOLE_SANDBOX_STORAGE_CLASS: storageClass }),
-    ...(pullSecret !== undefined && { PORTHOLE_SANDBOX_PULL_SECRET: pullSecret }),
-    ...(runtimeClassName !== undefined && { PORTHOLE_SANDBOX_RUNTIME_CLASS: runtimeClassName }),
-    ...(priorityClassName !== undefined && { PORTHOLE_SANDBOX_PRIORITY_CLASS: priorityClassName }),
-    ...(addsToPods(pod) && { PORTHOLE_SANDBOX_POD: JSON.stringify(pod) }),
-    ...(!hostUsers && { PORTHOLE_SANDBOX_HOST_USERS: 'false' }),
-    ...(guestImage !== undefined && { PORTHOLE_GUEST_IMAGE: guestImage }),
-    ...(warmPool !== undefined && { PORTHOLE_WARM_POOL: warmPool }),
-    ...(warmPoolTarget > 0 && { WARM_POOL_TARGET: String(warmPoolTarget) }),
-    ...(byImage.size > 0 && {
-      PORTHOLE_WARM_POOLS_BY_IMAGE: JSON.stringify(Object.fromEntries(byImage)),
-    }),
-  };
+  return [
+    ['PORTHOLE_PROVIDER', 'sandboxes.provider', sandboxProvider(sandboxes)],
+    ['PORTHOLE_SANDBOX_IMAGE', 'sandboxes.image', sandboxes.image],
+    ['PORTHOLE_IMAGES', 'sandboxes.images', catalogue(sandboxes)],
+    ...sizeRows(sandboxes),
+    ...podRows(sandboxes),
+    ['PORTHOLE_SANDBOX_POD', 'sandboxes.pod', addsToPods(pod) ? pod : undefined],
+    ['PORTHOLE_SANDBOX_HOST_USERS', 'sandboxes.hostUsers', hostUsers ? undefined : false],
+    ['PORTHOLE_WARM_POOL', 'sandboxes.warmPool', defaultWarmPool(sandboxes)],
+    ['WARM_POOL_TARGET', 'sandboxes.warmPoolTarget', warmPoolTarget > 0 ? warmPoolTarget : undefined],
+    [
+      'PORTHOLE_WARM_POOLS_BY_IMAGE',
+      'sandboxes.warmPools',
+      byImage.size > 0 ? Object.fromEntries(byImage) : undefined,
+    ],
+  ];
+}
+
+function podRows(sandboxes: Readonly<Record<string, unknown>>): Row[] {
+  return Object.entries(podSettings((variable) => variable)).map(([key, variable]) => [
+    variable,
+    `sandboxes.${key}`,
+    sandboxes[key],
+  ]);
 }
 
 /** Whether the stack adds anything to the pods of sandboxes. */
@@ -82,17 +87,18 @@ function catalogue(sandboxes: Sandboxes): Record<string, object> {
   };
 }
 
-/** How large the sandboxes of the pool for everybody are, where the stack has its template. */
-function templateSize(sandboxes: Sandboxes): Record<string, string> {
-  const { templates, warmPools } = sandboxes;
-  const template = templates[warmPools[defaultWarmPool(sandboxes) ?? '']?.template ?? ''];
-  if (template === undefined || sandboxProvider(sandboxes) !== 'agent-sandbox') return {};
-  const mebibytes = (quantity: string) => String(Math.floor(amountOf(quantity) / 2 ** 20));
-  return {
-    PORTHOLE_SANDBOX_CPUS: String(amountOf(template.cpu)),
-    PORTHOLE_SANDBOX_MEMORY_MIB: mebibytes(template.memory),
-    PORTHOLE_SANDBOX_DISK_MIB: mebibytes(template.storage),
-  };
+/** The size of sandboxes of the default pool, where the stack has its template. */
+function sizeRows(sandboxes: Sandboxes): Row[] {
+  const name = sandboxes.warmPools[defaultWarmPool(sandboxes) ?? '']?.template ?? '';
+  const template = sandboxes.templates[name];
+  if (template === undefined || sandboxProvider(sandboxes) !== 'agent-sandbox') return [];
+  const key = `sandboxes.templates.${name}`;
+  const mebibytes = (quantity: string) => Math.floor(amountOf(quantity) / 2 ** 20);
+  return [
+    ['PORTHOLE_SANDBOX_CPUS', `${key}.cpu`, amountOf(template.cpu)],
+    ['PORTHOLE_SANDBOX_MEMORY_MIB', `${key}.memory`, mebibytes(template.memory)],
+    ['PORTHOLE_SANDBOX_DISK_MIB', `${key}.storage`, mebibytes(template.storage)],
+  ];
 }
 
 /** The pool that gives an image; of several the default one, else the first by name. */

@@ -19,10 +19,10 @@ export function deriveGuestKeys(signingKeys: string): string {
 /** SandboxTemplates, by name. */
 export function templatesPlan(config: StackConfig) {
   const { namespaces, sandboxes } = config;
-  const { guestImage, pullSecret, hostUsers, storageClass } = sandboxes;
   return Object.entries(sandboxes.templates).map(([name, { pod = sandboxes.pod, ...template }]) => {
     const { labels, annotations, ...placement } = pod;
     return sandboxTemplateManifest({
+      ...sandboxes,
       ...placement,
       ...template,
       priorityClassName: template.priorityClassName ?? sandboxes.priorityClassName,
@@ -33,11 +33,7 @@ export function templatesPlan(config: StackConfig) {
       podLabels: labels,
       podAnnotations: annotations,
       guestKeys: guestKeys(config) ?? '',
-      guestImage,
       brokered: config.broker !== undefined,
-      pullSecret,
-      hostUsers,
-      storageClass,
     });
   });
 }

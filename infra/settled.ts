@@ -1,34 +1,18 @@
-import { rootCertificates } from 'node:tls';
 import * as pulumi from '@pulumi/pulumi';
 import { deriveGuestKeys } from './sandboxes.plan.ts';
 import { readSettings, StackConfigError } from './read-stack-config.ts';
 import type { StackConfig } from './stack-config-schema.ts';
+import { placeholder } from './placeholders.ts';
 import { PLAIN_PATHS, type PortholeArgs } from './porthole-args.ts';
 
 type Path = readonly string[];
 
 /** An output among the settings, and the text that replaces it in plans. */
 interface Placeholder {
-  readonly id: string;
+  readonly text: string;
   readonly path: Path;
   readonly value: pulumi.Output<unknown>;
-  form: number;
 }
-
-const MARK = 'porthole-output-';
-const KEY = 'c3RhbmQtaW4ta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMh';
-
-/** A text of every format that a setting requires; the id makes each unique. */
-const FORMS: readonly ((id: string) => string)[] = [
-  (id) => id,
-  (id) => `${id}.invalid`,
-  (id) => `https://${id}.invalid`,
-  (id) => `postgres://${id}.invalid/db`,
-  (id) => id.padEnd(43, 'x'),
-  (id) => `${id}\n${rootCertificates[0]}`,
-  (id) => JSON.stringify({ keys: [{ kty: 'oct', kid: id, k: KEY }] }),
-  (id) => JSON.stringify({ [id]: { user: 'u', org: 'o' } }),
-];
 
 /**
  * Settings with placeholders for outputs, so that plans stay pure functions of known values.
@@ -57,28 +41,11 @@ export class Settled {
       return why === undefined ? [] : [`${key}: must be plain text, not an output: ${why}`];
     });
     if (misplaced.length > 0) throw new StackConfigError(misplaced);
-    const settings = () =>
-      placeholders.reduce<unknown>((all, each) => setAt(all, each.path, textOf(each)), given);
-    for (;;) {
-      try {
-        return new Settled(
-          readSettings(settings(), isPlaceholder),
-          placeholders.map((each) => checked(each, settings())),
-        );
-      } catch (error) {
-        // The next form for each placeholder that its setting rejects.
-        const refused =
-          error instanceof StackConfigError
-            ? placeholders.filter(
-                ({ path, form }) =>
-                  form < FORMS.length - 1 &&
-                  error.problems.some((line) => line.startsWith(`${path.join('.')}: `)),
-              )
-            : [];
-        if (refused.length === 0) throw error;
-        for (const each of refused) each.form += 1;
-      }
-    }
+    const settings = placeholders.reduce<unknown>((all, { path, text }) => setAt(all, path, text), given);
+    return new Settled(
+      readSettings(settings),
+      placeholders.map((each) => checked(each, settings)),
+    );
   }
 
   /** Whether all settings are known. */
@@ -97,12 +64,12 @@ export class Settled {
   }
 
   #text(text: string): pulumi.Input<string> {
-    const within = this.#placeholders.filter((each) => text.includes(textOf(each)));
+    const within = this.#placeholders.filter((each) => text.includes(each.text));
     if (within.length === 0) return text;
     return pulumi
       .all(within.map(({ value }) => value))
       .apply((values) =>
-        within.reduce((all, each, at) => all.replaceAll(textOf(each), () => String(values[at])), text),
+        within.reduce((all, each, at) => all.replaceAll(each.text, () => String(values[at])), text),
       );
   }
 }
@@ -146,7 +113,7 @@ function isOutput(value: unknown): boolean {
 
 function replaceOutputs(value: unknown, path: Path, placeholders: Placeholder[]): unknown {
   if (isOutput(value)) {
-    placeholders.push({ id: `${MARK}${placeholders.length}x`, path, value: pulumi.output(value), form: 0 });
+    placeholders.push({ text: placeholder(placeholders.length), path, value: pulumi.output(value) });
     return undefined;
   }
   if (Array.isArray(value))
@@ -158,13 +125,13 @@ function replaceOutputs(value: unknown, path: Path, placeholders: Placeholder[])
 }
 
 /** Validates the real value of a placeholder against the settings. */
-function checked(placeholder: Placeholder, settings: unknown): Placeholder {
-  const value = placeholder.value.apply((known) => {
+function checked(output: Placeholder, settings: unknown): Placeholder {
+  const value = output.value.apply((known) => {
     // An output may be a secret.
-    readSettings(setAt(settings, placeholder.path, known), isPlaceholder, () => true);
+    readSettings(setAt(settings, output.path, known), () => true);
     return known;
   });
-  return { ...placeholder, value };
+  return { ...output, value };
 }
 
 function setAt(value: unknown, [key, ...rest]: Path, leaf: unknown): unknown {
@@ -174,12 +141,4 @@ function setAt(value: unknown, [key, ...rest]: Path, leaf: unknown): unknown {
   }
   const record = (value ?? {}) as Readonly<Record<string, unknown>>;
   return { ...record, [key]: setAt(record[key], rest, leaf) };
-}
-
-function textOf({ id, form }: Placeholder): string {
-  return (FORMS[form] ?? String)(id);
-}
-
-function isPlaceholder(text: string): boolean {
-  return text.includes(MARK);
 }

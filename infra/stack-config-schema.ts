@@ -9,6 +9,7 @@ import {
   Certificates,
   certificate,
   dnsName,
+  httpUrl,
   Gateway,
   imageReference,
   label,
@@ -18,6 +19,7 @@ import {
   whole,
   Zone,
 } from './gateway-config-schema.ts';
+import { isUnknown, orOutput } from './placeholders.ts';
 import { amountOf, canonicalQuantity } from './quantity.ts';
 import { RELEASE_IMAGES } from './release-images.ts';
 
@@ -73,6 +75,7 @@ function secret(name: keyof Environment, what: string) {
     .trim()
     .min(1, 'must not be empty')
     .superRefine((value, context) => {
+      if (isUnknown(value)) return;
       for (const fault of variableFaults(name, value)) context.addIssue(fault.replace(PLACE, ''));
     })
     .optional()
@@ -98,31 +101,22 @@ const Namespaces = {
     .describe('Which of the three exist already: they are neither created nor deleted'),
 };
 
-/** Variables of previews that other settings set. */
-const DECIDED = ['Enabled', 'ZoneSuffix', 'GatewayName', 'GatewayNamespace', 'Namespace'] as const;
-const PREVIEW = 'Sandbox__Preview__';
-
-type PreviewShape = {
-  [Name in keyof Environment as Name extends `${typeof PREVIEW}${infer Rest}`
-    ? Rest extends (typeof DECIDED)[number]
-      ? never
-      : Uncapitalize<Rest>
-    : never]: Spelled<Name>;
+const Preview = {
+  upstream: variable('Sandbox__Preview__Upstream'),
+  idleTimeoutMinutes: variable('Sandbox__Preview__IdleTimeoutMinutes'),
+  maxLifetimeHours: variable('Sandbox__Preview__MaxLifetimeHours'),
+  keepAfterRun: variable('Sandbox__Preview__KeepAfterRun'),
+  allowedPortMin: variable('Sandbox__Preview__AllowedPortMin'),
+  allowedPortMax: variable('Sandbox__Preview__AllowedPortMax'),
+  autoApprove: variable('Sandbox__Preview__AutoApprove'),
+  maxPerRun: variable('Sandbox__Preview__MaxPerRun'),
+  maxTotal: variable('Sandbox__Preview__MaxTotal'),
+  readyTimeoutSeconds: variable('Sandbox__Preview__ReadyTimeoutSeconds'),
 };
-
-/** Every other variable of previews, its name in lower camel case. */
-const Preview = Object.fromEntries(
-  (Object.keys(EnvironmentSchema.shape) as (keyof Environment)[])
-    .filter((name) => name.startsWith(PREVIEW) && !DECIDED.some((each) => name === PREVIEW + each))
-    .map((name) => {
-      const [first = '', ...rest] = name.slice(PREVIEW.length);
-      return [first.toLowerCase() + rest.join(''), variable(name)];
-    }),
-) as unknown as PreviewShape;
 
 /** The variable of a setting in `preview`. */
 export function previewVariable(key: string): string {
-  return PREVIEW + key.charAt(0).toUpperCase() + key.slice(1);
+  return `Sandbox__Preview__${key.charAt(0).toUpperCase()}${key.slice(1)}`;
 }
 
 const object = z.record(z.string(), z.unknown());
@@ -182,12 +176,10 @@ const Functions = {
 };
 
 const Oidc = z.strictObject({
-  issuer: z
-    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-    .describe('OpenID Connect issuer of accepted bearer tokens'),
+  issuer: httpUrl.describe('OpenID Connect issuer of accepted bearer tokens'),
   audience: text.describe('Required audience of the tokens'),
-  orgClaim: text.default('org').describe('Claim that holds the org'),
-  adminClaim: text.default('admin').describe('Claim that is true for admins'),
+  orgClaim: variable('OIDC_ORG_CLAIM'),
+  adminClaim: variable('OIDC_ADMIN_CLAIM'),
   clientId: text
     .optional()
     .describe(
@@ -290,9 +282,9 @@ const Sandboxes = {
     .describe(
       'Image from which an init container copies `/porthole` into each sandbox; without it, images of sandboxes must contain the guest',
     ),
-  guestKeys: z
-    .string()
-    .regex(/^[\w-]{43}(,[\w-]{43})*$/, 'must be what `npm run config -- guest-keys` prints')
+  guestKeys: orOutput(
+    z.string().regex(/^[\w-]{43}(,[\w-]{43})*$/, 'must be what `npm run config -- guest-keys` prints'),
+  )
     .optional()
     .describe(
       'Public keys that guests of `templates` accept, as `npm run config -- guest-keys` prints them; by default those of `signingKeys`',
@@ -358,15 +350,8 @@ const Archives = z.strictObject({
     .describe(
       'Bucket for archives of workspaces, written before a sandbox is destroyed after its retention; without it there are no archives',
     ),
-  endpoint: z
-    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-    .optional()
-    .describe('Origin of its S3 server; AWS by default'),
-  region: z
-    .string()
-    .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a region, e.g. eu-west-1')
-    .default('us-east-1')
-    .describe('Region of the bucket'),
+  endpoint: httpUrl.optional().describe('Origin of its S3 server; AWS by default'),
+  region: variable('PORTHOLE_ARCHIVE_REGION'),
   existingSecret: label
     .optional()
     .describe(

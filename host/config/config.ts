@@ -3,7 +3,7 @@ import { readMachineProxies } from '#adapters/egress/machine-proxies.ts';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
 import { endpointOf } from '#core/network/network-host.ts';
 import { accessKeys, archiveCredentials, isOnOneMachine } from '#protocol/settings/contradictions.ts';
-import { DOCKER_IMAGE, type Environment } from '#protocol/settings/environment-schema.ts';
+import { DOCKER_IMAGE, type Environment, podSettings } from '#protocol/settings/environment-schema.ts';
 import { readEnvironment } from '#protocol/settings/read-environment.ts';
 import type { NetworkMode } from '#protocol/settings/shared-values.ts';
 import { machineMemory, withDefaults } from './default-quotas.ts';
@@ -48,13 +48,11 @@ function shape(env: Environment) {
     /** If sandboxes or previews are in a cluster. */
     cluster: Object.freeze({
       sandboxImage: env.PORTHOLE_SANDBOX_IMAGE,
-      storageClass: env.PORTHOLE_SANDBOX_STORAGE_CLASS,
-      pullSecret: env.PORTHOLE_SANDBOX_PULL_SECRET,
-      runtimeClass: env.PORTHOLE_SANDBOX_RUNTIME_CLASS,
-      priorityClass: env.PORTHOLE_SANDBOX_PRIORITY_CLASS,
-      pod: env.PORTHOLE_SANDBOX_POD,
-      hostUsers: env.PORTHOLE_SANDBOX_HOST_USERS,
-      guestImage: env.PORTHOLE_GUEST_IMAGE,
+      pods: {
+        ...env.PORTHOLE_SANDBOX_POD,
+        ...podSettings((variable) => env[variable]),
+        hostUsers: env.PORTHOLE_SANDBOX_HOST_USERS,
+      },
       guestReach: env.PORTHOLE_GUEST_REACH,
       size,
       warmPool: env.PORTHOLE_WARM_POOL,

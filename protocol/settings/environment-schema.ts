@@ -493,3 +493,18 @@ export const EnvironmentSchema = z.object({
 });
 /** The parsed variables. */
 export type Environment = z.infer<typeof EnvironmentSchema>;
+
+type PodVariable =
+  | `PORTHOLE_SANDBOX_${'STORAGE_CLASS' | 'PULL_SECRET' | 'RUNTIME_CLASS' | 'PRIORITY_CLASS'}`
+  | 'PORTHOLE_GUEST_IMAGE';
+
+/** Settings of the pods of sandboxes, by their keys in a stack, each from its variable. */
+export function podSettings<Value>(of: (variable: PodVariable) => Value) {
+  return {
+    storageClass: of('PORTHOLE_SANDBOX_STORAGE_CLASS'),
+    pullSecret: of('PORTHOLE_SANDBOX_PULL_SECRET'),
+    runtimeClassName: of('PORTHOLE_SANDBOX_RUNTIME_CLASS'),
+    priorityClassName: of('PORTHOLE_SANDBOX_PRIORITY_CLASS'),
+    guestImage: of('PORTHOLE_GUEST_IMAGE'),
+  };
+}

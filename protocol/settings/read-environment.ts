@@ -16,14 +16,25 @@ export class ConfigError extends Error {
   }
 }
 
+type Variables = Readonly<Record<string, string | undefined>>;
+
 /**
  * @param others problems that the caller found
  * @throws ConfigError naming every problem at once
  */
-export function readEnvironment(
-  environment: Readonly<Record<string, string | undefined>>,
-  others: readonly string[] = [],
-): Environment {
+export function readEnvironment(environment: Variables, others: readonly string[] = []): Environment {
+  const { read, problems } = validate(environment);
+  problems.push(...others);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return read as Environment;
+}
+
+/** Problems with which the functions do not start, one line each; shows no secret. */
+export function environmentProblems(environment: Variables): readonly string[] {
+  return validate(environment).problems;
+}
+
+function validate(environment: Variables) {
   const problems = unknownNames(environment);
   const read: Record<string, unknown> = {};
   // One by one, so that one invalid variable does not hide contradictions between the others.
@@ -32,9 +43,8 @@ export function readEnvironment(
     if (success) read[name] = data;
     else problems.push(...error.issues.map((issue) => problemOf(name, issue)));
   }
-  problems.push(...contradictions(read, environment), ...others);
-  if (problems.length > 0) throw new ConfigError(problems);
-  return read as Environment;
+  problems.push(...contradictions(read, environment));
+  return { read, problems };
 }
 
 /** Problems of one variable's text, one line each; lines never contain the value. */
@@ -61,7 +71,7 @@ function place(name: string, path: readonly PropertyKey[]): string {
 /**
  * Unknown variables with our prefixes: most likely typing errors, which would otherwise be silent.
  */
-function unknownNames(environment: Readonly<Record<string, string | undefined>>): string[] {
+function unknownNames(environment: Variables): string[] {
   const known = Object.keys(EnvironmentSchema.shape);
   return Object.keys(environment)
     .filter(

@@ -13,7 +13,8 @@ import { type S3Server, s3Missing, startS3 } from '#test/support/seaweedfs.ts';
 import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';
 import { suite } from '#test/support/suite.ts';
 import { archiveEnvironmentPlan } from '../../infra/archives.plan.ts';
-import { sandboxEnvironmentPlan } from '../../infra/sandbox-provider.plan.ts';
+import { textsOf } from '../../infra/variable-rows.ts';
+import { sandboxRows } from '../../infra/sandbox-provider.plan.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from './fixture/cluster.ts';
@@ -78,7 +79,7 @@ function areKeptAndRestored(sandboxes: object, startController?: (stack: Guarded
       'value' in variable ? variable.value : (keys[variable.valueFrom.secretKeyRef.key] ?? ''),
     ]);
     return {
-      ...sandboxEnvironmentPlan(config.sandboxes),
+      ...textsOf(sandboxRows(config.sandboxes)),
       ...Object.fromEntries(archives),
       SANDBOX_RETENTION_HOURS: '1',
       PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
