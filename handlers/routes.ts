@@ -16,7 +16,6 @@ import { workspaceRoutes } from './files/workspace-routes.ts';
 import { callMcpRoute } from './mcp/call-mcp.ts';
 import { openapiRoutes } from './ops/openapi-routes.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
-import { startAgentPreviewRoute } from './previews/agent-preview-route.ts';
 import { diagnoseRoute } from './previews/diagnosis-route.ts';
 import { keptLookRoutes } from './previews/kept-look-routes.ts';
 import { pageRoutes } from './previews/page-routes.ts';
@@ -53,7 +52,6 @@ export const ROUTES: readonly Route[] = [
   ...viewerRoutes,
   ...timelineRoutes,
   ...portForwardRoutes,
-  startAgentPreviewRoute,
   diagnoseRoute,
   ...pageRoutes,
   ...keptLookRoutes,

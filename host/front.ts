@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import {
   createStrictServer,
   type FrontHandlers,
@@ -6,9 +6,8 @@ import {
   strictServerOptions,
 } from '#proxy/front/strict-server.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
-import { PortholeError } from '#base/errors.ts';
 import { parsePreviewHost } from '#core/previews/preview-token.ts';
-import { checkOrigin } from '#handlers/http/guards.ts';
+import { originError } from '#handlers/http/guards.ts';
 import { HandshakeResponse } from './handshake.ts';
 import { refuse, refuseUpgrade } from './known-hosts.ts';
 
@@ -63,23 +62,10 @@ export function createFront({
       if (token !== undefined) return gateway?.handleUpgrade(req, socket, head, token);
       if (!isKnownHost(host)) return refuseUpgrade(socket, 'unknown_host', UNKNOWN_HOST);
       // CSRF: WebSockets have no CORS, so the Origin is checked here for every handshake.
-      const foreign = foreignOrigin(req.headers, publicOrigin);
+      const foreign = originError(req.headers as Record<string, string | undefined>, { publicOrigin });
       if (foreign !== undefined) return refuseUpgrade(socket, foreign.code, foreign.message);
       api(req, new HandshakeResponse(req, socket, head));
     },
   };
   return createStrictServer(handlers, strictServerOptions, certificate);
-}
-
-function foreignOrigin(
-  headers: IncomingHttpHeaders,
-  publicOrigin: string | undefined,
-): PortholeError | undefined {
-  try {
-    checkOrigin(headers as Record<string, string | undefined>, { publicOrigin });
-    return undefined;
-  } catch (error) {
-    if (error instanceof PortholeError) return error;
-    throw error;
-  }
 }

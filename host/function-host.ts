@@ -11,7 +11,7 @@ import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { HandshakeResponse } from './handshake.ts';
 import type { MetricRecorder } from './metrics.ts';
-import { RequestEvent } from './request-event.ts';
+import { requestEvent } from './request-event.ts';
 import { type Answer, createRouter, type LazyRoute, type Target } from './router.ts';
 
 export interface FunctionHostOptions extends FunctionOptions {
@@ -39,7 +39,7 @@ export function createFunctionHost({
   ): Promise<void> => {
     const began = performance.now();
     const requestId = ids.request();
-    const event = new RequestEvent(req, res, requestId, path, params);
+    const event = requestEvent(req, res, requestId, path, params);
     let response: HttpResponse;
     try {
       response = await answer(event);

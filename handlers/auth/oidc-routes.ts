@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
 import { isLocalPath, MAX_LOCAL_PATH } from '#core/sandboxes/sandbox-owner.ts';
 import { defineRoute, json } from '../route.ts';
-import { cookieOf, sessionCookie, setCookie, signInCookie } from './session-cookie.ts';
+import { cookieOf, sessionSetCookie, setCookie, signInCookie } from './session-cookie.ts';
 
 const CALLBACK = '/api/session/oidc/callback';
 
@@ -88,11 +88,7 @@ const oidcCallbackRoute = defineRoute('endOidcSignIn', 'GET', CALLBACK, {
       log.info({ problem }, 'sign-in at the identity provider did not end with a session');
       return { statusCode: 302, headers: { ...away, location: withProblem(returnTo, problem) } };
     }
-    const seconds = Math.round((session.expiresAt.getTime() - clock.now().getTime()) / 1_000);
-    const cookie = setCookie(sessionCookie(publicUrl?.origin), session.sealed, {
-      sameSite: 'Strict',
-      seconds,
-    });
+    const cookie = sessionSetCookie(session, publicUrl?.origin, clock.now());
     return { statusCode: 302, headers: { ...away, location: returnTo, 'set-cookie': cookie } };
   },
 });

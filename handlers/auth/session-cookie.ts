@@ -27,6 +27,16 @@ export function setCookie(
   return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${sameSite}${secure}`;
 }
 
+/** `Set-Cookie` of a new session. */
+export function sessionSetCookie(
+  { sealed, expiresAt }: { readonly sealed: string; readonly expiresAt: Date },
+  publicOrigin: string | undefined,
+  now: Date,
+): string {
+  const seconds = Math.round((expiresAt.getTime() - now.getTime()) / 1_000);
+  return setCookie(sessionCookie(publicOrigin), sealed, { sameSite: 'Strict', seconds });
+}
+
 /**
  * The value of the cookie in a `Cookie` header; if several have the name, none is trusted. Only
  * spaces and tabs are trimmed: browsers do not treat a name that begins with other white space

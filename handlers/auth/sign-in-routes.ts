@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
 import { checkGuesses } from '../http/authenticate.ts';
 import { defineRoute, json } from '../route.ts';
-import { cookieOf, sessionCookie, setCookie } from './session-cookie.ts';
+import { cookieOf, sessionCookie, sessionSetCookie, setCookie } from './session-cookie.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
@@ -67,16 +67,12 @@ const signInRoute = defineRoute('signIn', 'POST', '/api/session', {
       throw new PortholeError('unauthorized', "That key isn't valid. Ask your administrator.");
     }
     guesses.right(body.key);
-    const seconds = Math.round((session.expiresAt.getTime() - clock.now().getTime()) / 1_000);
     return json(
       200,
       { expires_at: session.expiresAt.toISOString() },
       {
         ...NO_STORE,
-        'set-cookie': setCookie(sessionCookie(publicUrl?.origin), session.sealed, {
-          sameSite: 'Strict',
-          seconds,
-        }),
+        'set-cookie': sessionSetCookie(session, publicUrl?.origin, clock.now()),
       },
     );
   },

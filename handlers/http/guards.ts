@@ -19,31 +19,31 @@ export function checkBridgeId(): Step {
 }
 
 /**
- * CSRF: rejects requests that a browser makes for another site. Previews run in the same browser as
+ * CSRF: the error for requests that a browser makes for another site. Previews run in the same browser as
  * the API, so a page of a preview (or any page, if no key is configured) could otherwise act as the
  * user. Programs send neither header and pass.
  * @param page whether a person may arrive by a link from elsewhere
  */
-export function checkOrigin(
+export function originError(
   headers: Readonly<Record<string, string | undefined>>,
   {
     page = false,
     publicOrigin,
   }: { readonly page?: boolean | undefined; readonly publicOrigin?: string | undefined },
-): void {
+): PortholeError | undefined {
   const origin = headers['origin'];
   if (origin !== undefined && origin !== publicOrigin && !isOriginOf(origin, headers['host'], publicOrigin)) {
-    throw new PortholeError(
+    return new PortholeError(
       'origin_not_allowed',
       `Requests from the origin ${JSON.stringify(origin.slice(0, 100))} are not accepted here`,
       { remedy: 'call the API from its own origin or from a program.' },
     );
   }
   const site = headers['sec-fetch-site'];
-  if (site === undefined || site === 'same-origin' || site === 'none') return;
+  if (site === undefined || site === 'same-origin' || site === 'none') return undefined;
   const isLink = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
-  if (page && isLink) return;
-  throw new PortholeError(
+  if (page && isLink) return undefined;
+  return new PortholeError(
     'origin_not_allowed',
     `Requests with Sec-Fetch-Site: ${site.slice(0, 40)} are not accepted here`,
     { remedy: 'call the API from its own origin or from a program.' },
@@ -64,5 +64,10 @@ export function guardOrigin(options: {
   readonly page?: boolean | undefined;
   readonly publicOrigin?: string | undefined;
 }): Step {
-  return { before: (request) => checkOrigin(request.event.headers, options) };
+  return {
+    before({ event }) {
+      const error = originError(event.headers, options);
+      if (error !== undefined) throw error;
+    },
+  };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ErrorCode } from '#base/errors.ts';
 import { actorOn } from '#core/callers.ts';
 import { keepPreviewAlive, listPreviews, stopPreview } from '#core/previews/live-previews.ts';
 import { checkStartPage } from '#core/pages/check-preview.ts';
@@ -6,16 +7,18 @@ import type { PageResult } from '#core/pages/page-cause.ts';
 import type { Actor } from '#core/runs/timeline.ts';
 import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
 import { type StartedPreview, startPreview } from '#core/previews/start-preview.ts';
+import { startAgentPreview } from '#core/previews/start-agent-preview.ts';
 import { awaitApp } from '#core/processes/await-app.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import type { HttpResponse } from '../http/http-event.ts';
 import { PORT_MESSAGE, portNumber } from '../http/read-input.ts';
 import { ALIAS, ID_PATTERN, json } from '../route.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 import type { Services } from '../services.ts';
 import { PageResultDto, toPageResultDto } from './page-routes.ts';
 
-export const PREVIEW = '/api/runs/{id}/sandbox/preview';
+const PREVIEW = '/api/runs/{id}/sandbox/preview';
 const PORT_FORWARD = '/api/runs/{id}/sandbox/port-forward';
 
 export const keepAliveRoute = defineRunRoute('keepPreviewAlive', 'POST', `${PREVIEW}/{token}/keepalive`, {
@@ -178,7 +181,7 @@ const listPortForwardsRoute = defineRunRoute('listPortForwards', 'GET', PORT_FOR
 });
 
 /** `{target_port}`, or the legacy spelling `{targetPort}`; never both. */
-export const StartPreviewBody = z
+const StartPreviewBody = z
   .strictObject({
     target_port: portNumber.optional().describe('Port inside the sandbox'),
     targetPort: portNumber.optional().meta({ [ALIAS]: true }),
@@ -202,6 +205,20 @@ export const StartPreviewBody = z
     return { targetPort: chosen, rotate, check };
   });
 
+const START_ERRORS: readonly ErrorCode[] = [
+  'port_out_of_range',
+  'run_ended',
+  'no_bound_sandbox',
+  'preview_conflict',
+  'too_many_previews',
+  'quota_exceeded',
+];
+
+async function startedAnswer(...of: Parameters<typeof awaitStarted>): Promise<HttpResponse> {
+  const { readiness, page } = await awaitStarted(...of);
+  return json(200, toStartedPreviewDto(of[1].preview, readiness, page));
+}
+
 export const startPortForwardRoute = defineRunRoute('startPortForward', 'POST', PORT_FORWARD, {
   shared: { run: 'work' },
   tag: 'Previews',
@@ -210,20 +227,32 @@ export const startPortForwardRoute = defineRunRoute('startPortForward', 'POST', 
     'Opens the preview of a port, or returns the live one with its expiry moved. For the owner of the run, also once it has completed, unless `Sandbox__Preview__KeepAfterRun` is false.',
   body: StartPreviewBody,
   responses: { 200: { description: 'The live preview', schema: StartedPreviewDto } },
-  errors: [
-    'port_out_of_range',
-    'run_ended',
-    'no_bound_sandbox',
-    'preview_conflict',
-    'too_many_previews',
-    'quota_exceeded',
-  ],
+  errors: START_ERRORS,
   async handle({ body, caller, signal }, run, services) {
     const { check, ...start } = body;
     const asked = { run, by: actorOn(run, caller) };
     const started = await startPreview(services, { ...asked, ...start }, signal);
-    const { readiness, page } = await awaitStarted(services, started, { ...asked, check }, signal);
-    return json(200, toStartedPreviewDto(started.preview, readiness, page));
+    return startedAnswer(services, started, { ...asked, check }, signal);
+  },
+});
+
+const startAgentPreviewRoute = defineRunRoute('startAgentPreview', 'POST', PREVIEW, {
+  tag: 'Previews',
+  summary: 'Start a preview on behalf of the agent',
+  description:
+    "For the run's owner or its own agent. Unless something has approved it beforehand, a person is asked (`tool.approval_required` on the run's timeline), and the answer waits for " +
+    'the decision, five minutes at most. Send the same request again where the connection was lost: it is still waited for. A caller that goes away withdraws it.',
+  class: 'stream',
+  agents: true,
+  channel: true,
+  body: StartPreviewBody,
+  responses: { 200: { description: 'The live preview', schema: StartedPreviewDto } },
+  errors: [...START_ERRORS, 'approval_denied', 'approval_timed_out', 'too_many_approvals'],
+  async handle({ body, caller, signal }, run, services) {
+    const { check, ...start } = body;
+    const asked = { run, by: actorOn(run, caller) };
+    const started = await startAgentPreview(services, { ...asked, ...start }, { signal });
+    return startedAnswer(services, started, { ...asked, check }, signal);
   },
 });
 
@@ -255,4 +284,5 @@ export const portForwardRoutes = [
   listPortForwardsRoute,
   keepAliveRoute,
   stopPreviewRoute,
+  startAgentPreviewRoute,
 ];
