@@ -19,9 +19,9 @@ export function checkBridgeId(): Step {
 }
 
 /**
- * CSRF: the error for requests that a browser makes for another site. Previews run in the same browser as
- * the API, so a page of a preview (or any page, if no key is configured) could otherwise act as the
- * user. Programs send neither header and pass.
+ * CSRF: the error for requests that a browser makes for another site. Previews run in the same
+ * browser as the API, so a page of a preview (or any page, if no key is configured) could otherwise
+ * act as the user. Programs send neither header and pass.
  * @param page whether a person may arrive by a link from elsewhere
  */
 export function originError(

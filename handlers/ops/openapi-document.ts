@@ -63,7 +63,7 @@ export function openapiDocument(routes: readonly Route[], { secured }: { readonl
     const operations = (paths[route.path] ??= {});
     operations[route.method.toLowerCase()] = operation(route, components);
   }
-  return {
+  const document = {
     openapi: '3.1.0',
     info: {
       title: 'Porthole',
@@ -81,6 +81,9 @@ export function openapiDocument(routes: readonly Route[], { secured }: { readonl
       securitySchemes: { BearerAuth: { type: 'http', scheme: 'bearer' } },
     },
   };
+  // Definitions of a schema are components here.
+  const text = JSON.stringify(document).replaceAll('"#/$defs/', '"#/components/schemas/');
+  return JSON.parse(text, (_key, value: unknown) => withSeparateTypes(value)) as Json;
 }
 
 /** What the tags cover, as `TAGS` has it, for those that a route has. */
@@ -94,13 +97,13 @@ function tagsOf(routes: readonly Route[]): Json[] {
 function operation(route: Route, components: Record<string, Json>): Json {
   return {
     operationId: route.id,
-    ...(route.bridge === true ? {} : { 'x-porthole-addition': true }),
+    'x-porthole-addition': route.bridge === true ? undefined : true,
     tags: [route.tag],
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
-    ...(route.access === 'anyone' ? { security: [] } : {}),
-    ...parameters(route, components),
-    ...requestBody(route, components),
+    description: route.description,
+    security: route.access === 'anyone' ? [] : undefined,
+    parameters: parameters(route, components),
+    requestBody: requestBody(route, components),
     responses: { ...successes(route.responses, components), ...failures(route) },
   };
 }
@@ -127,78 +130,46 @@ const DRAFT_LOCK_HEADER = {
   },
 };
 
-function parameters(route: Route, components: Record<string, Json>): Json {
+function parameters(route: Route, components: Record<string, Json>): Json[] | undefined {
   const list = [
-    ...properties(route.params, components).map(([name, schema]) => ({
-      name,
-      in: 'path',
-      required: true,
-      schema,
-    })),
-    ...properties(route.query, components).map(([name, schema, required]) => ({
-      name,
-      in: 'query',
-      required,
-      schema,
-    })),
+    ...fields('path', route.params, components),
+    ...fields('query', route.query, components),
+    ...(route.session === true ? [SESSION_HEADER] : []),
+    ...(route.draftLock === true ? [DRAFT_LOCK_HEADER] : []),
   ];
-  if (route.session === true) list.push(SESSION_HEADER);
-  if (route.draftLock === true) list.push(DRAFT_LOCK_HEADER);
-  return list.length === 0 ? {} : { parameters: list };
+  return list.length === 0 ? undefined : list;
 }
 
-function properties(
-  schema: z.ZodType | undefined,
-  components: Record<string, Json>,
-): [string, Json, boolean][] {
+function fields(where: 'path' | 'query', schema: Route['query'], components: Record<string, Json>): Json[] {
   if (schema === undefined) return [];
-  const object = toSchema(schema, 'input', components) as {
-    properties?: Record<string, Json>;
-    required?: string[];
-  };
-  return Object.entries(object.properties ?? {}).map(([name, value]) => [
-    name,
-    value,
-    object.required?.includes(name) ?? false,
-  ]);
+  const { properties = {}, required = [] } = toSchema(schema, 'input', components) as JsonObjectSchema;
+  return Object.entries(properties).map(([name, value]) => {
+    return { name, in: where, required: where === 'path' || required.includes(name), schema: value };
+  });
 }
 
-function requestBody(route: Route, components: Record<string, Json>): Json {
-  if (route.body === undefined) return {};
-  if (route.body === 'stream') {
-    return {
-      requestBody: {
-        required: true,
-        content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
-      },
-    };
-  }
-  if ('form' in route.body) {
-    return {
-      requestBody: { required: true, content: { 'multipart/form-data': { schema: formSchema(route.body) } } },
-    };
-  }
-  const schema = toSchema(route.body, 'input', components);
-  const required = !route.body.safeParse({}).success;
-  return { requestBody: { required, content: { 'application/json': { schema } } } };
+function requestBody({ body }: Route, components: Record<string, Json>): Json | undefined {
+  if (body === undefined) return undefined;
+  const content = (type: string, schema: Json, required = true): Json => ({
+    required,
+    content: { [type]: { schema } },
+  });
+  if (body === 'stream') return content('application/octet-stream', BINARY);
+  if ('form' in body) return content('multipart/form-data', formSchema(body));
+  return content('application/json', toSchema(body, 'input', components), !body.safeParse({}).success);
 }
 
 function formSchema({ form }: FormBody): Json {
   const parts = Object.entries(form);
   const required = parts.filter(([, part]) => part.required === true).map(([name]) => name);
+  const properties = parts.map(([name, { description, file, many, example }]) => {
+    const one = file === true ? BINARY : TEXT;
+    return [name, { ...(many === true ? { type: 'array', items: one } : one), description, example }];
+  });
   return {
     type: 'object',
-    ...(required.length === 0 ? {} : { required }),
-    properties: Object.fromEntries(
-      parts.map(([name, { description, file, many, example }]) => {
-        const one = file === true ? { type: 'string', format: 'binary' } : { type: 'string' };
-        const annotations = example === undefined ? { description } : { description, example };
-        return [
-          name,
-          many === true ? { type: 'array', items: one, ...annotations } : { ...one, ...annotations },
-        ];
-      }),
-    ),
+    required: required.length === 0 ? undefined : required,
+    properties: Object.fromEntries(properties) as Json,
   };
 }
 
@@ -211,16 +182,16 @@ function isText(type: string): boolean {
 
 function successes(responses: Readonly<Record<number, ResponseDoc>>, components: Record<string, Json>): Json {
   return Object.fromEntries(
-    Object.entries(responses).map(([status, { description, schema, contentType }]) => {
-      const content = {
-        ...Object.fromEntries(
-          [contentType ?? []].flat().map((type) => [type, { schema: isText(type) ? TEXT : BINARY }]),
-        ),
-        ...(schema === undefined
-          ? {}
-          : { 'application/json': { schema: toSchema(schema, 'output', components) } }),
-      };
-      return [status, Object.keys(content).length === 0 ? { description } : { description, content }];
+    Object.entries(responses).map(([status, { description, schema, contentType = [] }]) => {
+      const content = [contentType]
+        .flat()
+        .map((type): [string, Json] => [type, { schema: isText(type) ? TEXT : BINARY }]);
+      if (schema !== undefined)
+        content.push(['application/json', { schema: toSchema(schema, 'output', components) }]);
+      return [
+        status,
+        { description, content: content.length === 0 ? undefined : Object.fromEntries(content) },
+      ];
     }),
   );
 }
@@ -234,33 +205,22 @@ function failures(route: Route): Json {
     ...(route.errors ?? []),
     ...(route.streams === true ? (['not_streamable'] as const) : []),
   ]);
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codes) {
-    const { status } = ERROR_CATALOGUE[code];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
+  const byStatus = Map.groupBy(codes, (code) => ERROR_CATALOGUE[code].status);
   return Object.fromEntries(
-    [...byStatus].map(([status, of]) => [
-      status,
-      {
-        description: of.map((code) => `\`${code}\``).join(', '),
-        content: {
-          'application/json': {
-            schema: { $ref: '#/components/schemas/Error' },
-            example: errorExample(of[0] as ErrorCode),
-          },
+    [...byStatus].map(([status, of]) => {
+      const [code] = of as [ErrorCode];
+      const { retryable } = ERROR_CATALOGUE[code];
+      const example = { error: 'What is wrong, the value, and the remedy.', code, retryable };
+      const schema = { $ref: '#/components/schemas/Error' };
+      return [
+        status,
+        {
+          description: of.map((each) => `\`${each}\``).join(', '),
+          content: { 'application/json': { schema, example } },
         },
-      },
-    ]),
+      ];
+    }),
   );
-}
-
-function errorExample(code: ErrorCode): Json {
-  return {
-    error: 'What is wrong, the value, and the remedy.',
-    code,
-    retryable: ERROR_CATALOGUE[code].retryable,
-  };
 }
 
 /** JSON Schema of a zod schema; schemas with an id move into the components. */
@@ -268,65 +228,47 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Record<
   const {
     $schema: _,
     $defs,
-    ...result
+    ...own
   } = z.toJSONSchema(schema, {
     io,
     target: 'draft-2020-12',
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => withoutNoise(jsonSchema),
-  }) as Json & {
-    $defs?: Record<string, Json>;
-  };
-  const relinked = relink({ ...result, ...($defs === undefined ? {} : { $defs }) }) as Json & {
-    $defs?: Record<string, Json>;
-  };
-  for (const [id, definition] of Object.entries(relinked.$defs ?? {})) components[id] = withoutId(definition);
-  const { $defs: _moved, ...own } = relinked;
-  const id = z.globalRegistry.get(schema)?.id;
+    override: ({ jsonSchema }) => simplify(jsonSchema),
+  });
+  for (const [id, { id: _id, ...definition }] of Object.entries($defs ?? {})) components[id] = definition;
+  const { id, ...rest } = own;
   // A schema among its own definitions was moved already; only a reference is left.
   if (id === undefined || own['$ref'] !== undefined) return own;
-  components[id] = withoutId(own);
+  components[id] = rest;
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** Removes what the format or JavaScript's numbers imply, and noise for readers and examples. */
-function withoutNoise(schema: Json): void {
+interface JsonObjectSchema extends Json {
+  properties?: Record<string, Json>;
+  required?: string[];
+}
+
+/** Removes what the format or JavaScript's numbers imply, and other spellings of a property. */
+function simplify(schema: Json): void {
+  const { properties = {}, required } = schema as JsonObjectSchema;
   if (schema['format'] === 'date-time') delete schema['pattern'];
-  if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
-  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
-  if (schema['exclusiveMinimum'] === Number.MIN_SAFE_INTEGER) delete schema['exclusiveMinimum'];
-  withoutAliases(schema);
-}
-
-/** Other spellings of a property (`ALIAS`) are served and accepted, not documented. */
-function withoutAliases(schema: Json): void {
-  const properties = schema['properties'] as Record<string, Json> | undefined;
-  const required = schema['required'] as string[] | undefined;
-  for (const [name, property] of Object.entries(properties ?? {})) {
-    if (property[ALIAS] === true) delete properties?.[name];
+  for (const [bound, limit] of LIMITS) if (schema[bound] === limit) delete schema[bound];
+  for (const [name, property] of Object.entries(properties)) {
+    if (property[ALIAS] === true) delete properties[name];
   }
-  if (required !== undefined) schema['required'] = required.filter((name) => name in (properties ?? {}));
+  if (required !== undefined) schema['required'] = required.filter((name) => name in properties);
 }
 
-function withoutId({ id: _id, ...schema }: Json): Json {
-  return schema;
-}
-
-/** With references to the components, and without lists of types. */
-function relink(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(relink);
-  if (typeof value !== 'object' || value === null) return value;
-  const inner = Object.entries(value).map(([key, each]) =>
-    key === '$ref' && typeof each === 'string'
-      ? [key, each.replace('#/$defs/', '#/components/schemas/')]
-      : [key, relink(each)],
-  );
-  return separateTypes(Object.fromEntries(inner) as Json);
-}
+const LIMITS = [
+  ['minimum', Number.MIN_SAFE_INTEGER],
+  ['maximum', Number.MAX_SAFE_INTEGER],
+  ['exclusiveMinimum', Number.MIN_SAFE_INTEGER],
+] as const;
 
 /** Generators of clients know no list of several types besides `null`. */
-function separateTypes(schema: Json): Json {
-  const { type, ...rest } = schema;
-  if (!Array.isArray(type) || type.filter((each) => each !== 'null').length < 2) return schema;
+function withSeparateTypes(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return value;
+  const { type, ...rest } = value;
+  if (!Array.isArray(type) || type.filter((each) => each !== 'null').length < 2) return value;
   return { ...rest, anyOf: type.map((each: unknown) => ({ type: each })) };
 }
