@@ -1,5 +1,5 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import { component } from './settled.ts';
+import { component } from './settings-with-outputs.ts';
 import { defaultWarmPool, sandboxProvider } from './sandbox-provider.plan.ts';
 import { ownMetadata, SERVICE_ACCOUNTS, STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
@@ -11,7 +11,7 @@ import {
   reaperNeeds,
   rulesOf,
   snapshotsNeeds,
-} from './needs.ts';
+} from './rbac-rules.ts';
 
 /** Service accounts of the functions and the CronJobs, and their roles. */
 export class Access extends component('Access', ({ name, config, resolve, parent }) => {

@@ -1,5 +1,5 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import { component } from './settled.ts';
+import { component } from './settings-with-outputs.ts';
 import { denyBinding, hasLabels } from '../constructs/admission-expressions.ts';
 import { LABELS, PREVIEW_LABELS } from '../constructs/names.ts';
 import type { StackConfig } from './stack-config-schema.ts';

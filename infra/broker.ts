@@ -1,6 +1,6 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import { StackConfigError } from './read-stack-config.ts';
-import { component } from './settled.ts';
+import { component } from './settings-with-outputs.ts';
 import { BROKER_NAME, BROKER_PORT } from './environment.plan.ts';
 import { ownMetadata } from './labels.ts';
 import {

@@ -16,7 +16,7 @@ import {
 import { StackConfigError } from './read-stack-config.ts';
 import { canonicalQuantity } from './quantity.ts';
 import { guestKeys } from './sandboxes.plan.ts';
-import { component } from './settled.ts';
+import { component } from './settings-with-outputs.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 /** The browsers in which the functions look at previews. */

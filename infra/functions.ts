@@ -3,7 +3,7 @@ import * as pulumi from '@pulumi/pulumi';
 import { createHash } from 'node:crypto';
 import { ARCHIVES_SECRET, archiveEnvironmentPlan, archiveSecretPlan } from './archives.plan.ts';
 import type { PortholeArgs } from './porthole-args.ts';
-import { Settled } from './settled.ts';
+import { SettingsWithOutputs } from './settings-with-outputs.ts';
 import { ownMetadata, SERVICE_ACCOUNTS } from './labels.ts';
 import { StackConfigError } from './read-stack-config.ts';
 import { authorities, authorityData } from './authorities.plan.ts';
@@ -39,10 +39,14 @@ export class Functions extends pulumi.ComponentResource {
   readonly secrets: readonly pulumi.Input<string>[];
   readonly serviceAccount = SERVICE_ACCOUNTS.functions;
 
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
+  constructor(
+    name: string,
+    args: PortholeArgs | SettingsWithOutputs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
     super('porthole:infra:Functions', name, {}, opts);
-    const settled = Settled.of(args);
-    const { config, resolve } = settled;
+    const settings = SettingsWithOutputs.of(args);
+    const { config, resolve } = settings;
     const { ConfigMap, Secret } = kubernetes.core.v1;
     const metadata = (called: string) => ownMetadata(config, called);
     const data = resolve(environmentPlan(config));
@@ -52,7 +56,7 @@ export class Functions extends pulumi.ComponentResource {
       [ARCHIVES_SECRET]: resolve(archiveSecretPlan(config)),
     };
     const own = secretTexts[ENVIRONMENT_NAME];
-    if (own !== undefined && !settled.isPlain) secretTexts[ENVIRONMENT_NAME] = validated(own, data);
+    if (own !== undefined && !settings.isPlain) secretTexts[ENVIRONMENT_NAME] = validated(own, data);
 
     const configMaps = [
       new ConfigMap(`${name}-environment`, { metadata: metadata(ENVIRONMENT_NAME), data }, { parent: this }),

@@ -1,7 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { PortholeArgs } from './porthole-args.ts';
-import { Settled } from './settled.ts';
+import { SettingsWithOutputs } from './settings-with-outputs.ts';
 import { zoneClaimsPlan } from './zone-claims.plan.ts';
 import { createsGateway } from './gateway.plan.ts';
 import { STACK_LABELS } from './labels.ts';
@@ -11,9 +11,13 @@ import type { StackConfig } from './stack-config-schema.ts';
 export class Namespaces extends pulumi.ComponentResource {
   readonly made: readonly pulumi.Resource[];
 
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
+  constructor(
+    name: string,
+    args: PortholeArgs | SettingsWithOutputs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
     super('porthole:infra:Namespaces', name, {}, opts);
-    const { config, resolve } = Settled.of(args);
+    const { config, resolve } = SettingsWithOutputs.of(args);
     const claims = resolve(zoneClaimsPlan(config)).map(
       (plan, at) =>
         new kubernetes.rbac.v1.ClusterRole(

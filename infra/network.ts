@@ -1,5 +1,5 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import { component } from './settled.ts';
+import { component } from './settings-with-outputs.ts';
 import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
 import { networkRangeSpec, podsOf } from '../constructs/port-range-manifests.ts';
 import { GUEST_PORT } from '../protocol/guest/guest-pod.ts';

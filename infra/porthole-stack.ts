@@ -9,7 +9,7 @@ import { Functions } from './functions.ts';
 import { servedZones, sharedGateway } from './gateway.plan.ts';
 import { Gateway } from './preview-gateway-routes.ts';
 import type { PortholeArgs } from './porthole-args.ts';
-import { Settled } from './settled.ts';
+import { SettingsWithOutputs } from './settings-with-outputs.ts';
 import { Lifecycle, Reaper, Snapshots, WarmPool } from './scheduled-jobs.ts';
 import { Namespaces } from './namespaces.ts';
 import { Network } from './network.ts';
@@ -65,20 +65,20 @@ export class Porthole extends pulumi.ComponentResource {
    */
   constructor(name: string, args: PortholeArgs, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Porthole', name, {}, opts);
-    const settled = Settled.of(args);
-    const { config, resolve } = settled;
-    const { own, adopting } = this.#providers(name, settled);
-    const namespaces = new Namespaces(`${name}-namespaces`, settled, own);
+    const settings = SettingsWithOutputs.of(args);
+    const { config, resolve } = settings;
+    const { own, adopting } = this.#providers(name, settings);
+    const namespaces = new Namespaces(`${name}-namespaces`, settings, own);
     const within = { ...own, dependsOn: [...namespaces.made] };
-    const gateway = new Gateway(`${name}-gateway`, settled, { ...within, ...adopting });
+    const gateway = new Gateway(`${name}-gateway`, settings, { ...within, ...adopting });
     const guards = [
-      new Network(`${name}-network`, settled, within),
-      new Quota(`${name}-quota`, settled, within),
-      new Admission(`${name}-admission`, settled, within),
-      new Access(`${name}-access`, settled, within),
+      new Network(`${name}-network`, settings, within),
+      new Quota(`${name}-quota`, settings, within),
+      new Admission(`${name}-admission`, settings, within),
+      new Access(`${name}-access`, settings, within),
     ];
     const guarded = { ...own, dependsOn: guards };
-    const sandboxes = new Sandboxes(`${name}-sandboxes`, settled, guarded);
+    const sandboxes = new Sandboxes(`${name}-sandboxes`, settings, guarded);
     // Fails without the CRDs. A program with its own provider may install them itself.
     const provider = 'providers' in own ? own.providers[0] : undefined;
     if (provider !== undefined) {
@@ -89,7 +89,7 @@ export class Porthole extends pulumi.ComponentResource {
       }
     }
     // Without the CRDs of agent-sandbox the update fails before it changes the functions.
-    const functions = new Functions(`${name}-functions`, settled, {
+    const functions = new Functions(`${name}-functions`, settings, {
       ...own,
       dependsOn: [...guards, sandboxes],
     });
@@ -100,16 +100,16 @@ export class Porthole extends pulumi.ComponentResource {
       ...guards,
       sandboxes,
       functions,
-      ...(config.broker === undefined ? [] : [new Broker(`${name}-broker`, settled, running)]),
-      ...(config.browsers === undefined ? [] : [new Browsers(`${name}-browsers`, settled, guarded)]),
-      new Reaper(`${name}-reaper`, settled, running),
-      new Lifecycle(`${name}-lifecycle`, settled, running),
-      new Snapshots(`${name}-snapshots`, settled, running),
-      new WarmPool(`${name}-warm-pool`, settled, {
+      ...(config.broker === undefined ? [] : [new Broker(`${name}-broker`, settings, running)]),
+      ...(config.browsers === undefined ? [] : [new Browsers(`${name}-browsers`, settings, guarded)]),
+      new Reaper(`${name}-reaper`, settings, running),
+      new Lifecycle(`${name}-lifecycle`, settings, running),
+      new Snapshots(`${name}-snapshots`, settings, running),
+      new WarmPool(`${name}-warm-pool`, settings, {
         ...running,
         dependsOn: [...running.dependsOn, sandboxes],
       }),
-      new Routes(`${name}-routes`, settled, { ...own, dependsOn: [gateway, functions] }),
+      new Routes(`${name}-routes`, settings, { ...own, dependsOn: [gateway, functions] }),
     ];
 
     this.apiUrl = pulumi.output(resolve(apiUrl(config)));
@@ -139,7 +139,7 @@ export class Porthole extends pulumi.ComponentResource {
   }
 
   /** Options of the parts, and those of a Gateway that may exist already. */
-  #providers(name: string, { config }: Settled) {
+  #providers(name: string, { config }: SettingsWithOutputs) {
     const { context, namespaces } = config;
     const parent = { parent: this };
     if (this.getProvider('kubernetes:core/v1:Namespace') !== undefined) {

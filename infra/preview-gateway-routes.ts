@@ -1,7 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { PortholeArgs } from './porthole-args.ts';
-import { Settled } from './settled.ts';
+import { SettingsWithOutputs } from './settings-with-outputs.ts';
 import { existingGatewayProblems, gatewayClassProblems, gatewayPlans, KIND } from './gateway.plan.ts';
 
 interface GatewaySpec {
@@ -47,9 +47,13 @@ export class Gateway extends pulumi.ComponentResource {
   /** IP address or host name for the zone's DNS; undefined until the cluster reports it. */
   readonly address: pulumi.Output<string | undefined>;
 
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
+  constructor(
+    name: string,
+    args: PortholeArgs | SettingsWithOutputs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
     super('porthole:infra:Gateway', name, {}, opts);
-    const { config, resolve } = Settled.of(args);
+    const { config, resolve } = SettingsWithOutputs.of(args);
     const { CustomResource } = kubernetes.apiextensions;
     const addresses = resolve(gatewayPlans(config)).map(({ existing, made }, at) => {
       const zone = config.zones[at - 1]?.zone;

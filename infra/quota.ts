@@ -1,5 +1,5 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import { component } from './settled.ts';
+import { component } from './settings-with-outputs.ts';
 import { sandboxProvider } from './sandbox-provider.plan.ts';
 import { canonicalQuantity } from './quantity.ts';
 import { STACK_LABELS } from './labels.ts';

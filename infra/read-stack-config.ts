@@ -50,12 +50,14 @@ export function readStackConfig(
       .map(([key, value]) => [key.slice(PROJECT.length + 1), value]),
   );
   const unreadable: string[] = [];
-  const settings = Object.entries(own).map(([key, value]) => {
+  const settings = Object.entries(own).map(([key, value]): [string, unknown] => {
     if (!isStructured(key)) return [key, value];
-    const parts = attempt(() => JSON.parse(value) as unknown);
-    if (parts !== undefined) return [key, parts];
-    unreadable.push(key);
-    return [key, undefined];
+    try {
+      return [key, JSON.parse(value)];
+    } catch {
+      unreadable.push(key);
+      return [key, undefined];
+    }
   });
   return parse(
     Object.fromEntries(settings),
@@ -327,34 +329,23 @@ function podSizes({
   environment,
 }: StackConfig): [key: string, value: number, most: number, unit: string][] {
   if (sandboxProvider(sandboxes) !== 'kubernetes') return [];
-  const most = {
-    cpu: ['PORTHOLE_SANDBOX_CPUS', SANDBOX_SIZE.cpuLimitMillis / 1_000, 'cores'],
-    memoryMb: ['PORTHOLE_SANDBOX_MEMORY_MIB', SANDBOX_SIZE.memoryMebibytes, 'MiB'],
-    diskMb: ['PORTHOLE_SANDBOX_DISK_MIB', SANDBOX_SIZE.workspaceMebibytes, 'MiB'],
-  } as const;
-  return (['cpu', 'memoryMb', 'diskMb'] as const).flatMap((field) => {
-    const [variable, limit, unit] = most[field];
-    const row = (key: string, value: unknown): ReturnType<typeof podSizes>[number] => [
-      key,
-      Number(value ?? 0),
-      limit,
-      unit,
-    ];
-    return [
-      row(`environment.${variable}`, environment[variable]),
-      ...Object.entries(sandboxes.images).map(([name, image]) =>
-        row(`sandboxes.images.${name}.${field}`, image[field]),
-      ),
-    ];
-  });
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
+  const { cpuLimitMillis, memoryMebibytes, workspaceMebibytes } = SANDBOX_SIZE;
+  const sizes = [
+    ['cpu', 'PORTHOLE_SANDBOX_CPUS', cpuLimitMillis / 1_000, 'cores'],
+    ['memoryMb', 'PORTHOLE_SANDBOX_MEMORY_MIB', memoryMebibytes, 'MiB'],
+    ['diskMb', 'PORTHOLE_SANDBOX_DISK_MIB', workspaceMebibytes, 'MiB'],
+  ] as const;
+  return sizes.flatMap(
+    ([field, variable, most, unit]): ReturnType<typeof podSizes> => [
+      [`environment.${variable}`, Number(environment[variable] ?? 0), most, unit],
+      ...Object.entries(sandboxes.images).map(([name, image]): ReturnType<typeof podSizes>[number] => [
+        `sandboxes.images.${name}.${field}`,
+        image[field] ?? 0,
+        most,
+        unit,
+      ]),
+    ],
+  );
 }
 
 /** Missing secrets without which the functions do not start. */

@@ -1,5 +1,5 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import { component } from './settled.ts';
+import { component } from './settings-with-outputs.ts';
 import { FUNCTIONS_NAME } from './environment.plan.ts';
 import { type GatewayReference, listenerGroup, parentReference } from '../constructs/gateway-manifests.ts';
 import { servedZones, sharedGateway } from './gateway.plan.ts';

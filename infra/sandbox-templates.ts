@@ -1,5 +1,5 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import { component } from './settled.ts';
+import { component } from './settings-with-outputs.ts';
 import { isScaledByFunctions, templatesPlan, warmPoolsPlan } from './sandboxes.plan.ts';
 
 /** What agent-sandbox makes sandboxes from, where the stack asks for it; needs its CRDs. */

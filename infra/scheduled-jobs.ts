@@ -3,7 +3,7 @@ import { podPlan } from './pod.plan.ts';
 import { type Variable, archiveEnvironmentPlan } from './archives.plan.ts';
 import { type componentLabels, ownMetadata } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import { component } from './settled.ts';
+import { component } from './settings-with-outputs.ts';
 import { ARCHIVED_WITHIN_MS } from '../protocol/settings/shared-values.ts';
 import { sandboxProvider } from './sandbox-provider.plan.ts';
 

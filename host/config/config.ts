@@ -208,22 +208,13 @@ function archiveOptions(env: Environment) {
 }
 
 /** Values that must not appear in any log or answer. */
-export function secretsOf({
-  serviceKey,
-  apiKeys,
-  oidc,
-  signingKeys,
-  buckets,
-  archive,
-}: Config): readonly string[] {
+export function secretsOf({ serviceKey, apiKeys, oidc, signingKeys, buckets, archive }: Config) {
+  const keysOfBuckets = [archive, buckets, ...Object.values(buckets.bindings)];
   return [
-    ...(serviceKey === undefined ? [] : [serviceKey]),
+    serviceKey,
     ...Object.keys(apiKeys),
-    ...(oidc?.client?.secret === undefined ? [] : [oidc.client.secret]),
+    oidc?.client?.secret,
     ...(signingKeys?.keys.map(({ k }) => k) ?? []),
-    ...(archive === undefined ? [] : [archive.credentials.secretAccessKey]),
-    ...[buckets, ...Object.values(buckets.bindings)].flatMap(({ credentials }) =>
-      credentials === undefined ? [] : [credentials.secretAccessKey],
-    ),
-  ];
+    ...keysOfBuckets.map((bucket) => bucket?.credentials?.secretAccessKey),
+  ].filter((secret) => secret !== undefined);
 }

@@ -32,20 +32,10 @@ export const QuotasSchema = z
     users: Object.fromEntries(Object.entries(users).map(([user, own]) => [user, toQuota(own)])),
   }));
 
-/** Omits unset fields: the default applies to them. */
-function toQuota({
-  sandboxes,
-  runs,
-  previews,
-  cpu,
-  memory_mb: memoryMb,
-  disk_mb: diskMb,
-}: z.infer<typeof OwnQuota>) {
+/** Without the fields that are not set: the default applies to them. */
+function toQuota({ memory_mb: memoryMb, disk_mb: diskMb, ...quota }: z.infer<typeof OwnQuota>) {
   return {
-    ...(sandboxes !== undefined && { sandboxes }),
-    ...(runs !== undefined && { runs }),
-    ...(previews !== undefined && { previews }),
-    ...(cpu !== undefined && { cpu }),
+    ...quota,
     ...(memoryMb !== undefined && { memoryMb }),
     ...(diskMb !== undefined && { diskMb }),
   };

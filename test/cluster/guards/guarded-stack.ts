@@ -11,7 +11,7 @@ import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { accessPlan } from '../../../infra/access.ts';
 import { SERVICE_ACCOUNTS } from '../../../infra/labels.ts';
-import { type Need, rulesOf } from '../../../infra/needs.ts';
+import { type Need, rulesOf } from '../../../infra/rbac-rules.ts';
 import { admissionPlan, bindingPlan } from '../../../infra/admission.ts';
 import { gatewayPlans } from '../../../infra/gateway.plan.ts';
 import { namespacesPlan } from '../../../infra/namespaces.ts';

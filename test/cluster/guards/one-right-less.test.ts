@@ -12,7 +12,7 @@ import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { poolConfig } from '#test/support/warm-pools.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
-import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds } from '../../../infra/needs.ts';
+import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds } from '../../../infra/rbac-rules.ts';
 import { definitionsMissing, installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from '../agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from '../fixture/cluster.ts';

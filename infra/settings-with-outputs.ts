@@ -18,7 +18,7 @@ interface Placeholder {
  * Settings with placeholders for outputs, so that plans stay pure functions of known values.
  * `resolve` puts the outputs back into the result of a plan.
  */
-export class Settled {
+export class SettingsWithOutputs {
   readonly config: StackConfig;
   readonly #placeholders: readonly Placeholder[];
 
@@ -31,8 +31,8 @@ export class Settled {
    * @throws StackConfigError naming every problem of the known values. Outputs are validated once
    * known; an invalid one fails the resources that use it
    */
-  static of(args: PortholeArgs | Settled): Settled {
-    if (args instanceof Settled) return args;
+  static of(args: PortholeArgs | SettingsWithOutputs): SettingsWithOutputs {
+    if (args instanceof SettingsWithOutputs) return args;
     const placeholders: Placeholder[] = [];
     const given = replaceOutputs(withGuestKeys(args), [], placeholders);
     const misplaced = placeholders.flatMap(({ path }) => {
@@ -42,7 +42,7 @@ export class Settled {
     });
     if (misplaced.length > 0) throw new StackConfigError(misplaced);
     const settings = placeholders.reduce<unknown>((all, { path, text }) => setAt(all, path, text), given);
-    return new Settled(
+    return new SettingsWithOutputs(
       readSettings(settings),
       placeholders.map((each) => checked(each, settings)),
     );
@@ -75,7 +75,7 @@ export class Settled {
 }
 
 /** What a component of the stack is made from. */
-interface ComponentParts extends Pick<Settled, 'config' | 'resolve'> {
+interface ComponentParts extends Pick<SettingsWithOutputs, 'config' | 'resolve'> {
   readonly name: string;
   /** For the resources of the component. */
   readonly parent: pulumi.Resource;
@@ -87,13 +87,17 @@ export function component(
   make: (parts: ComponentParts) => pulumi.Inputs,
 ): new (
   name: string,
-  args: PortholeArgs | Settled,
+  args: PortholeArgs | SettingsWithOutputs,
   opts?: pulumi.ComponentResourceOptions,
 ) => pulumi.ComponentResource {
   return class extends pulumi.ComponentResource {
-    constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
+    constructor(
+      name: string,
+      args: PortholeArgs | SettingsWithOutputs,
+      opts?: pulumi.ComponentResourceOptions,
+    ) {
       super(`porthole:infra:${type}`, name, {}, opts);
-      const { config, resolve } = Settled.of(args);
+      const { config, resolve } = SettingsWithOutputs.of(args);
       this.registerOutputs(make({ name, config, resolve, parent: this }));
     }
   };
