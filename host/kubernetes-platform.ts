@@ -1,6 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
+import { kubeconfigAccess } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import { AgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
+import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claim-pool.ts';
+import { defaultProvider } from '#adapters/kubernetes/sandboxes/claim-state.ts';
+import { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import {
   type ClusterAccess,
   inClusterAccess,
@@ -54,7 +59,6 @@ export async function openClusterPool(
     const warnings = config.warmTarget > 0 ? [NO_POOL] : [];
     return { pool: noPool(config), warnings: () => warnings };
   }
-  const { createAgentSandboxPool } = await import('#adapters/kubernetes/sandboxes/claim-pool.ts');
   return { pool: createAgentSandboxPool({ ...own, warmPool, config }), warnings: () => [] };
 }
 
@@ -174,8 +178,6 @@ async function isPodAt(
 /** In a pod its service account, elsewhere `KUBECONFIG`. */
 export async function clusterAccess(): Promise<ClusterAccess> {
   if (isInCluster()) return inClusterAccess();
-  // Loaded on demand: it imports a YAML parser, which no pod needs.
-  const { kubeconfigAccess } = await import('#adapters/kubernetes/client/kubeconfig-access.ts');
   return kubeconfigAccess();
 }
 
@@ -201,21 +203,15 @@ async function openProvider(
   const guest: GuestAccess = { keys: guestKeys, reach, brokerAccess };
   let name = wanted;
   if (name === 'auto') {
-    const { defaultProvider } = await import('#adapters/kubernetes/sandboxes/claim-state.ts');
     name = await defaultProvider(own.client);
   }
   if (name === 'agent-sandbox') {
     const { warmPool, warmPoolsByImage } = cluster;
     if (warmPool === undefined) throw new ConfigError([`PORTHOLE_WARM_POOL: ${NEEDS_WARM_POOL}`]);
-    const { AgentSandboxProvider } = await import('#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts');
-    const makeRoom = async (): Promise<void> => {
-      const { createAgentSandboxPool } = await import('#adapters/kubernetes/sandboxes/claim-pool.ts');
-      await createAgentSandboxPool({ ...own, warmPool, config }).makeRoom();
-    };
+    const makeRoom = () => createAgentSandboxPool({ ...own, warmPool, config }).makeRoom();
     return new AgentSandboxProvider({ ...own, guest, warmPool, warmPoolsByImage, size, makeRoom });
   }
   if (sandboxImage === undefined) throw new ConfigError([`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`]);
-  const { KubernetesProvider } = await import('#adapters/kubernetes/sandboxes/kubernetes-provider.ts');
   return new KubernetesProvider({
     ...own,
     guest,

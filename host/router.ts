@@ -76,16 +76,10 @@ const UNMATCHED = 'unmatched';
 /** Routes requests on every runtime; requests without a route get the same errors everywhere. */
 export function createRouter({ routes, answerOf, missingPage, log, redact }: RouterOptions): Router {
   const methods = [...new Set(routes.map(({ method }) => method))];
-  const areas = new Set(routes.map(({ path }) => areaOf(path)));
-  const trees = new Map(methods.map((method) => [method, new Map<string, ReturnType<typeof findMyWay>>()]));
-  /**
-   * The routes of a method that may have the path, compiled at the first request of their area: all
-   * of them take 40 ms.
-   */
-  const treeOf = (method: Method, path: string) => {
-    const named = areaOf(path);
-    const area = areas.has(named) ? named : '';
-    const known = trees.get(method)?.get(area);
+  const trees = new Map<Method, ReturnType<typeof findMyWay>>();
+  /** The routes of a method, compiled at its first request. */
+  const treeOf = (method: Method) => {
+    const known = trees.get(method);
     if (known !== undefined) return known;
     const tree = findMyWay({
       // Long percent-encoded ids and tokens get their own error rather than "no such route".
@@ -94,9 +88,7 @@ export function createRouter({ routes, answerOf, missingPage, log, redact }: Rou
       // Functions parse the query themselves, by their schemas.
       querystringParser: () => NO_QUERY,
     });
-    for (const route of routes) {
-      if (route.method !== method) continue;
-      if (area !== '' && !isWithin(route.path, area)) continue;
+    for (const route of routes.filter((each) => each.method === method)) {
       const entry: Entry = {
         operation: route.id,
         answer: answerOf(route),
@@ -107,13 +99,13 @@ export function createRouter({ routes, answerOf, missingPage, log, redact }: Rou
       const path = route.path.replace(/\{path\}$/, '*').replace(/\{(\w+)\}/g, ':$1');
       tree.on(method, path, NEVER_CALLED, entry);
     }
-    trees.get(method)?.set(area, tree);
+    trees.set(method, tree);
     return tree;
   };
   const lookUp = (asked: string, path: string) => {
     // RFC 9110 section 9.3.2: HEAD is GET without the body.
     const method = asked === 'HEAD' ? 'GET' : (asked as Method);
-    return methods.includes(method) ? treeOf(method, path).find(method, path) : null;
+    return methods.includes(method) ? treeOf(method).find(method, path) : null;
   };
   const routesAt = (path: string) =>
     methods.flatMap((method) => {
@@ -162,21 +154,6 @@ export function createRouter({ routes, answerOf, missingPage, log, redact }: Rou
       return { operation, answer, params };
     },
   };
-}
-
-/** The first two segments of a path: `/api/runs`. Those of a route may be parameters. */
-function areaOf(path: string): string {
-  const second = path.indexOf('/', 1);
-  const end = second === -1 ? -1 : path.indexOf('/', second + 1);
-  return end === -1 ? path : path.slice(0, end);
-}
-
-/** Whether a route may have a path in the area: none of its first segments differs. */
-function isWithin(route: string, area: string): boolean {
-  const segments = area.split('/');
-  return route
-    .split('/', segments.length)
-    .every((segment, at) => segment.startsWith('{') || segment === segments[at]);
 }
 
 /** One route, as the router keeps it. */

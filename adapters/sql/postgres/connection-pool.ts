@@ -1,5 +1,5 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
-import type { PoolClient } from 'pg';
+import { Client, Pool, type PoolClient } from 'pg';
 import { PortholeError } from '#base/errors.ts';
 import type { RecordsLog } from '../sql-session.ts';
 import { isServerAnswer } from './postgres-sql-dialect.ts';
@@ -27,14 +27,13 @@ export const CONNECTION = {
 } as const;
 const IDLE_TIMEOUT_MS = 30_000;
 
-/** A pool of `pg` in the shape that Kysely expects. Loads `pg` on first use. */
-export async function connectionPool({
+/** A pool of `pg` in the shape that Kysely expects. */
+export function connectionPool({
   url,
   size,
   log,
   queryTimeoutMs = 30_000,
-}: ConnectionPoolOptions): Promise<PostgresPool> {
-  const { default: pg } = await import('pg');
+}: ConnectionPoolOptions): PostgresPool {
   const options = {
     ...CONNECTION,
     connectionString: url,
@@ -44,11 +43,11 @@ export async function connectionPool({
   };
   try {
     // Parses the URL without connecting. Errors may quote the URL, so they are dropped.
-    void new pg.Client(options);
+    void new Client(options);
   } catch (error) {
     throw unusable(url, error as NodeJS.ErrnoException);
   }
-  const pool = new pg.Pool(options);
+  const pool = new Pool(options);
   // An unhandled `error` event ends the process. The pool emits it for idle connections, the client
   // for those in use.
   pool.on('error', (error) => log?.warn({ err: error }, 'an idle connection to the records database broke'));

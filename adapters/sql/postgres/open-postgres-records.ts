@@ -32,7 +32,7 @@ export function openPostgresRecords({ url, poolSize = 10, ...options }: Postgres
     );
   }
   const { log } = options;
-  const dialect = new PostgresDialect({ pool: () => connectionPool({ url, size: poolSize, log }) });
+  const dialect = new PostgresDialect({ pool: async () => connectionPool({ url, size: poolSize, log }) });
   return sqlRecords(
     new Kysely<SqlSchema>({ dialect }),
     postgresSqlDialect,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from 'pg';
+import { Client } from 'pg';
 import { type Notifier, watchers } from '../sql-dialect.ts';
 import type { RecordsLog } from '../sql-session.ts';
 import { CONNECTION } from './connection-pool.ts';
@@ -30,9 +30,8 @@ export function postgresNotifier({ url, log }: PostgresNotifierOptions): Notifie
   let client: Client | undefined;
 
   const listenOnce = async (): Promise<void> => {
-    const { default: pg } = await import('pg');
     if (closing.signal.aborted) return;
-    const line = new pg.Client({
+    const line = new Client({
       ...CONNECTION,
       connectionString: url,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,

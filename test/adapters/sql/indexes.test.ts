@@ -192,7 +192,7 @@ suite('on PostgreSQL an index serves', postgresMissing, () => {
     server = await startPostgres();
     // On tables this small, a plan scans or sorts only if no index applies.
     const options = encodeURIComponent('-c enable_seqscan=off -c enable_sort=off -c enable_bitmapscan=off');
-    const pool = () => connectionPool({ url: `${server.url}?options=${options}`, size: 1 });
+    const pool = async () => connectionPool({ url: `${server.url}?options=${options}`, size: 1 });
     watched = new Watched(new PostgresDialect({ pool }), postgresSqlDialect);
     await watched.records.migrate();
   });

@@ -231,7 +231,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
   });
 
   test('do not use a connection again on which an answer did not come in time', async () => {
-    const pool = await connectionPool({ url: url.href, size: 1, queryTimeoutMs: 100 });
+    const pool = connectionPool({ url: url.href, size: 1, queryTimeoutMs: 100 });
     const slow = await pool.connect();
     await expect(slow.query('select pg_sleep(60)', [])).rejects.toThrow('Query read timeout');
     await expect(slow.query('rollback', [])).rejects.toThrow('Query read timeout');
