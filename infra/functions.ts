@@ -5,7 +5,6 @@ import { ARCHIVES_SECRET, archiveEnvironmentPlan, archiveSecretPlan } from './ar
 import type { PortholeArgs } from './porthole-args.ts';
 import { SettingsWithOutputs } from './settings-with-outputs.ts';
 import { ownMetadata, SERVICE_ACCOUNTS } from './labels.ts';
-import { StackConfigError } from './read-stack-config.ts';
 import { authorities, authorityData } from './authorities.plan.ts';
 import {
   CHANNEL_PORT,
@@ -24,7 +23,6 @@ import {
   servingPlan,
   ROLL_OUT,
 } from './pod.plan.ts';
-import { environmentProblems } from '../protocol/settings/read-environment.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -45,8 +43,7 @@ export class Functions extends pulumi.ComponentResource {
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super('porthole:infra:Functions', name, {}, opts);
-    const settings = SettingsWithOutputs.of(args);
-    const { config, resolve } = settings;
+    const { config, resolve } = SettingsWithOutputs.of(args);
     const { ConfigMap, Secret } = kubernetes.core.v1;
     const metadata = (called: string) => ownMetadata(config, called);
     const data = resolve(environmentPlan(config));
@@ -55,8 +52,6 @@ export class Functions extends pulumi.ComponentResource {
       [ENVIRONMENT_NAME]: resolve(secretsPlan(config)),
       [ARCHIVES_SECRET]: resolve(archiveSecretPlan(config)),
     };
-    const own = secretTexts[ENVIRONMENT_NAME];
-    if (own !== undefined && !settings.isPlain) secretTexts[ENVIRONMENT_NAME] = validated(own, data);
 
     const configMaps = [
       new ConfigMap(`${name}-environment`, { metadata: metadata(ENVIRONMENT_NAME), data }, { parent: this }),
@@ -142,16 +137,6 @@ function encoded(texts: Texts): Texts {
   return Object.fromEntries(
     Object.entries(texts).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
   );
-}
-
-/** The secrets, validated as the functions do at their start, once their outputs are known. */
-function validated(secrets: Texts, environment: Texts): Texts {
-  const texts = pulumi.all([secrets, environment]).apply(([known, rest]) => {
-    const faults = environmentProblems({ ...rest, ...known });
-    if (faults.length > 0) throw new StackConfigError(faults);
-    return known;
-  });
-  return texts as unknown as Texts;
 }
 
 /** Annotation with a checksum of what the pods read at their start: a change rolls them. */

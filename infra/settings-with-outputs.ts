@@ -48,13 +48,9 @@ export class SettingsWithOutputs {
     );
   }
 
-  /** Whether all settings are known. */
-  get isPlain(): boolean {
-    return this.#placeholders.length === 0;
-  }
-
   /** A plan's result with the outputs; the type is unchanged, because resources take either. */
-  readonly resolve = <Plan>(plan: Plan): Plan => (this.isPlain ? plan : this.#resolve(plan)) as Plan;
+  readonly resolve = <Plan>(plan: Plan): Plan =>
+    (this.#placeholders.length === 0 ? plan : this.#resolve(plan)) as Plan;
 
   #resolve(value: unknown): unknown {
     if (typeof value === 'string') return this.#text(value);

@@ -12,6 +12,13 @@ export function isShortKey(key: string | undefined): boolean {
   return key !== undefined && key.length < MIN_KEY_LENGTH;
 }
 
+/** Variables that are set together or not at all. */
+const PAIRS = [
+  ['OIDC_ISSUER', 'OIDC_AUDIENCE'],
+  ['PORTHOLE_CHANNEL_PORT', 'PORTHOLE_CHANNEL_URL'],
+  ['PORTHOLE_TLS_CERT', 'PORTHOLE_TLS_KEY'],
+] as const;
+
 /** Problems between variables that are valid on their own. */
 export function contradictions(
   env: Partial<Environment>,
@@ -33,17 +40,13 @@ export function contradictions(
       `SANDBOX_API_KEY: ${SHORT_KEY}, which is too few for HOST ${env.HOST}: set a longer key (npm run admin-key makes one), or listen on 127.0.0.1`,
     );
   }
-  if ((given['OIDC_ISSUER'] === undefined) !== (given['OIDC_AUDIENCE'] === undefined)) {
-    problems.push('OIDC_ISSUER and OIDC_AUDIENCE: set both or neither');
+  for (const [one, other] of PAIRS) {
+    if ((given[one] === undefined) !== (given[other] === undefined)) {
+      problems.push(`${one} and ${other}: set both or neither`);
+    }
   }
   if (given['OIDC_CLIENT_ID'] !== undefined && given['OIDC_ISSUER'] === undefined) {
     problems.push('OIDC_CLIENT_ID: needs OIDC_ISSUER and OIDC_AUDIENCE');
-  }
-  if ((given['PORTHOLE_CHANNEL_PORT'] === undefined) !== (given['PORTHOLE_CHANNEL_URL'] === undefined)) {
-    problems.push('PORTHOLE_CHANNEL_PORT and PORTHOLE_CHANNEL_URL: set both or neither');
-  }
-  if ((given['PORTHOLE_TLS_CERT'] === undefined) !== (given['PORTHOLE_TLS_KEY'] === undefined)) {
-    problems.push('PORTHOLE_TLS_CERT and PORTHOLE_TLS_KEY: set both or neither');
   }
   if (given['PORTHOLE_TLS_CERT'] !== undefined && env.PORTHOLE_PUBLIC_URL?.startsWith('https:') === false) {
     problems.push(

@@ -34,10 +34,14 @@ test.each([
   ['handlers/reach.ts', "export type { Open } from '#adapters/open-file.ts';"],
   ['adapters/reach.ts', "import type { Host } from '../host/host.ts';"],
   ['client/reach.ts', "import { errors } from '../core/errors.ts';"],
+  ['infra/reach.ts', "import { records } from '../core/records.ts';"],
+  ['host/config/reach.ts', "import { route } from '#handlers/route.ts';"],
 ])('rejects a new arrow: %s with %s', (file, text) => {
   const { status, stderr } = checkSource(file, `${text}\n`);
   expect(status).toBe(1);
-  expect(stderr).toMatch(/^(core|handlers|adapters|client)\/reach\.ts: \1 must not import /);
+  expect(stderr).toMatch(
+    /^(core|handlers|adapters|client|infra|host\/config)\/reach\.ts: \1 must not import /,
+  );
 });
 
 test('accepts an arrow that CONTRIBUTING.md has', () => {
