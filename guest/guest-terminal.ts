@@ -61,15 +61,15 @@ export function startTerminal(
   // treats both as the end.
   const screen = new ReadStream(fd);
   let open = true;
-  const keyboard = new Keyboard(fd);
+  const input = new TerminalInput(fd);
   screen.on('close', () => {
     open = false;
-    keyboard.close();
+    input.close();
   });
   return {
     pid,
     output: new CommandOutput([['stdout', screen]]),
-    input: keyboard,
+    input,
     exited: promise,
     ticks: promise.then(() => times.ended()),
     signal: (name) => {
@@ -93,7 +93,7 @@ const CTRL_D = Buffer.from([4]);
  * Writes to a terminal without blocking: a program that does not read its input must not stop the
  * others.
  */
-class Keyboard implements CommandInput {
+class TerminalInput implements CommandInput {
   #waiting: { bytes: Buffer; taken: () => void }[] = [];
   #writing = false;
   #open = true;

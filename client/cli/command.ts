@@ -72,7 +72,7 @@ export const OWN_FAILURE = 255;
 export class UsageError extends Error {}
 
 /** `a, b or c` */
-export function orOf(choices: readonly string[]): string {
+export function joinWithOr(choices: readonly string[]): string {
   return new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(choices);
 }
 

@@ -1,4 +1,4 @@
-import { type CommandSpec, orOf, UsageError } from './command.ts';
+import { type CommandSpec, joinWithOr, UsageError } from './command.ts';
 import { completionCommand } from './commands/completion.ts';
 import { copyCommand, moveCommand } from './commands/copy.ts';
 import { createCommand } from './commands/create.ts';
@@ -70,7 +70,7 @@ export const shareCommand: CommandSpec = {
     const [word = '', text] = given.positionals;
     const sharing = SHARING.find((mode) => mode === text);
     if (text !== undefined && sharing === undefined) {
-      throw new UsageError(`share it as ${orOf(SHARING)}, got ${JSON.stringify(text)}.`);
+      throw new UsageError(`share it as ${joinWithOr(SHARING)}, got ${JSON.stringify(text)}.`);
     }
     const run = await runOf(context, word, 'make');
     const info = sharing === undefined ? run.info : await run.share(sharing, { signal });

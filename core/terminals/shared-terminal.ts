@@ -5,7 +5,7 @@ import type { ReplayRing } from '../runs/event-log.ts';
 import type { TerminalSize } from '#protocol/guest/exec-protocol.ts';
 import { exitCodeOfSignal } from '#protocol/guest/signals.ts';
 import { readControl } from './terminal-messages.ts';
-import { Keyboard, Resizer } from './terminal-input.ts';
+import { Resizer, ViewerInput } from './terminal-input.ts';
 import { Audience, MAX_WAITING_BYTES } from './audience.ts';
 
 /** How each viewer's connection ends: a last text message, then the close code. */
@@ -52,7 +52,7 @@ export class Terminal {
   readonly #limits: TerminalLimits;
   readonly #viewers: Audience;
   readonly #resizer: Resizer;
-  readonly #keyboard: Keyboard;
+  readonly #input: ViewerInput;
   #isFlowing = false;
   #isOver = false;
   #closeReason: CloseReason | undefined;
@@ -65,7 +65,7 @@ export class Terminal {
     this.#options = options;
     this.#limits = limits;
     this.#viewers = new Audience(process.stdout, limits.stallMs, (viewer) => this.#leave(viewer));
-    this.#keyboard = new Keyboard(process.stdin, limits.unreadMs, (viewer) => this.#leave(viewer));
+    this.#input = new ViewerInput(process.stdin, limits.unreadMs, (viewer) => this.#leave(viewer));
     this.#resizer = new Resizer(({ cols, rows }) => process.resize(cols, rows));
     // A lost connection also rejects the exit, which reports it.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
@@ -134,7 +134,7 @@ export class Terminal {
   #take(viewer: MessageSocket, message: Buffer | string): void {
     // A disconnected viewer may still send input until its socket has closed.
     if (!this.#viewers.has(viewer)) return;
-    if (typeof message !== 'string') return this.#keyboard.type(viewer, message);
+    if (typeof message !== 'string') return this.#input.type(viewer, message);
     const control = readControl(message);
     if (control.kind === 'resize') this.resize(control.size);
     else if (control.kind === 'pause') this.#viewers.hold(viewer);
@@ -146,7 +146,7 @@ export class Terminal {
   }
 
   #leave(viewer: MessageSocket): void {
-    this.#keyboard.forget(viewer);
+    this.#input.forget(viewer);
     if (!this.#viewers.delete(viewer) || this.#viewers.size > 0) return;
     this.#leftAt = performance.now();
     if (this.#options.ring === undefined) void this.hangUp();
@@ -154,7 +154,7 @@ export class Terminal {
 
   #say(closeReason: CloseReason): void {
     this.#closeReason ??= closeReason;
-    this.#keyboard.end();
+    this.#input.end();
     for (const viewer of this.#viewers.clear()) sendClose(viewer, closeReason);
     this.#leftAt ??= performance.now();
   }

@@ -12,7 +12,7 @@ const UNREAD = 1008;
  * Passes the viewers' input to a program, and pauses them while it does not read. A paused socket
  * does not report that its client has gone, so a viewer is disconnected when it is paused too long.
  */
-export class Keyboard {
+export class ViewerInput {
   readonly #input: Writable | null;
   readonly #unreadMs: number;
   readonly #left: (viewer: MessageSocket) => void;

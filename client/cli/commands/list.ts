@@ -1,7 +1,7 @@
 import type { SandboxInfo } from '../../resources/sandbox-info.ts';
 import type { ListFilter } from '../../http/pages.ts';
 import type { RunInfo } from '../../resources/run.ts';
-import { type CommandSpec, type Context, type Given, orOf, readChoice } from '../command.ts';
+import { type CommandSpec, type Context, type Given, joinWithOr, readChoice } from '../command.ts';
 import { readDuration, readTags } from '../read-values.ts';
 import { showTable } from '../print.ts';
 
@@ -52,7 +52,7 @@ export const listCommand: CommandSpec = {
       type: 'string',
       value: 'STATE',
       choices: STATES,
-      help: `only those that are ${orOf(STATES)}`,
+      help: `only those that are ${joinWithOr(STATES)}`,
     },
     ...FILTER_OPTIONS,
     sort: { type: 'string', value: 'ORDER', choices: SORTS, help: SORTS.join(', ') },
@@ -90,7 +90,7 @@ export const runsCommand: CommandSpec = {
       type: 'string',
       value: 'STATUS',
       choices: STATUSES,
-      help: `only those that are ${orOf(STATUSES)}`,
+      help: `only those that are ${joinWithOr(STATUSES)}`,
     },
     sandbox: { type: 'string', value: 'SANDBOX', help: 'only those in the sandbox' },
     tag: { type: 'string', value: 'KEY=VALUE', help: 'only those in a sandbox that has it' },

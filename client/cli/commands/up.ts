@@ -14,7 +14,7 @@ import { NETWORK_OPTIONS, networkOf } from './network.ts';
 import { openInBrowser } from './preview.ts';
 import { awaitServer, type WantedServer } from '../up/await-server.ts';
 import { commandOf } from '../up/command-of.ts';
-import { askWhatToKeep, endUp, type FailedUp, undoUp } from '../up/end-up.ts';
+import { askWhatToKeep, finishUp, type FailedUp, undoUp } from '../up/end-up.ts';
 import { withTool } from '../up/package-manager.ts';
 import { installDependencies, installTool } from '../up/install-dependencies.ts';
 import { Progress } from '../up/progress.ts';
@@ -129,7 +129,7 @@ async function up(context: Context): Promise<number> {
       preview.letGo();
     }
     const what = isKept ? 'run' : await askWhatToKeep(context, progress);
-    await endUp(sandbox, what, progress);
+    await finishUp(sandbox, what, progress);
     return 0;
   } catch (error) {
     const failed: FailedUp = { isKept, isNew, isShown, isInterrupted: signal.aborted };

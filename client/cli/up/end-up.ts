@@ -23,7 +23,7 @@ export async function askWhatToKeep({ streams }: Context, progress: Progress): P
   }
 }
 
-export async function endUp(sandbox: Sandbox, kept: Kept, progress: Progress): Promise<void> {
+export async function finishUp(sandbox: Sandbox, kept: Kept, progress: Progress): Promise<void> {
   if (kept === 'run') {
     await progress.say(`Still running. Stop it: porthole stop ${sandbox.id}`);
   } else if (kept === 'files') {
@@ -47,8 +47,8 @@ export interface FailedUp {
 
 /** A failure leaves nothing running, and nothing that it has made unless that was of use. */
 export async function undoUp(sandbox: Sandbox, failed: FailedUp, progress: Progress): Promise<void> {
-  if (failed.isKept) return endUp(sandbox, 'run', progress);
-  if (failed.isInterrupted) return endUp(sandbox, 'files', progress);
+  if (failed.isKept) return finishUp(sandbox, 'run', progress);
+  if (failed.isInterrupted) return finishUp(sandbox, 'files', progress);
   if (failed.isNew && !failed.isShown) {
     await sandbox.delete();
     await progress.say('Removed the sandbox. To look into it after a failure, use --keep.');
