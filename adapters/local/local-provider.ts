@@ -40,7 +40,7 @@ import { SLACK } from './disk-limit.ts';
 import { DiskWatch, type WatchedSandbox } from './disk-watch.ts';
 import { ownerOf } from './drop-root.ts';
 import { chainOf, endProcesses } from './end-processes.ts';
-import { hasGuestSocket } from './guest-socket.ts';
+import { connectToGuestIn, hasGuestSocket } from './guest-socket.ts';
 import {
   findIsolation,
   type Isolation,
@@ -52,7 +52,6 @@ import {
 import { machineWarnings, readMachineLimits, USUAL_SANDBOXES } from './machine-limits.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
-import { ReadyConnections } from './ready-connections.ts';
 import { type Controller, findCgroups } from './sandbox-cgroup.ts';
 import { diskFull, type DiskSpace, isDiskFull } from '#adapters/system/disk-reserve.ts';
 import { removeFolder, SandboxFolder, type StartRecord } from './sandbox-folder.ts';
@@ -134,7 +133,6 @@ export class LocalProvider implements SandboxProvider {
   readonly #sandboxes: number;
   #isolation: Promise<Isolation> | undefined;
   readonly #channels: SandboxChannels;
-  readonly #connections = new ReadyConnections();
   readonly #space: DiskSpace | undefined;
   readonly #watch: DiskWatch;
   #onDiskStop: DiskStopListener | undefined;
@@ -320,7 +318,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async connect(id: string): Promise<GuestConnection> {
-    return { stream: await this.#connections.connect(this.#running(id).path) };
+    return { stream: await connectToGuestIn(this.#running(id).path) };
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {
@@ -331,7 +329,6 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async close(): Promise<void> {
-    this.#connections.close();
     await this.#watch.close();
     await this.#isolation;
     this.#channels.closeAll();
@@ -434,7 +431,6 @@ export class LocalProvider implements SandboxProvider {
 
   async #end(id: string, folder: SandboxFolder): Promise<void> {
     this.#channels.close(id);
-    this.#connections.drop(folder.path);
     const started = folder.started();
     if (started !== undefined) await endProcesses(id, started);
     folder.forgetStarted();
