@@ -46,11 +46,7 @@ export async function prepare({ folder, as, isolation }: HostPlace): Promise<voi
   for (const [name, text] of Object.entries(await bundleGuest())) {
     writeFileSync(join(code, 'dist/guest', name), text);
   }
-  for (const file of [
-    'constructs/sandbox-size.ts',
-    'test/contracts/hostile-trees.ts',
-    'test/support/with-guests.ts',
-  ]) {
+  for (const file of ['test/contracts/hostile-trees.ts', 'test/support/with-guests.ts']) {
     cpSync(join(REPO, file), join(code, file));
   }
   copyFileSync(join(REPO, 'package.json'), join(code, 'package.json'));
