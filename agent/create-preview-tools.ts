@@ -84,51 +84,33 @@ export function createPreviewTools({
       name: 'start_preview',
       description:
         'Show a server that runs in the sandbox to people: opens a live preview of its port and returns the URL. Start the server first. A person may have to approve it, which takes up to five minutes.',
-      inputSchema: {
-        type: 'object',
-        properties: { port: PORT },
-        required: ['port'],
-        additionalProperties: false,
-      },
-      async execute(input, { signal } = {}) {
-        const port = portOf(input);
-        if (port === undefined) return NO_PORT;
-        const request = {
-          method: 'POST',
-          path: `${sandbox}/preview`,
-          body: { target_port: port },
-          mayWait: true,
-        } as const;
-        const reply = await call(request, signal);
+      inputSchema: portInput('port'),
+      execute: forPort(async (port, signal) => {
+        const body = { target_port: port };
+        const reply = await call({ method: 'POST', path: `${sandbox}/preview`, body, mayWait: true }, signal);
         if (reply.kind !== 'answered') return failure(reply);
         const preview = reply.data as StartedPreview;
         const where = `The preview of port ${port} is live at ${addressOf(preview)}`;
-        if (preview.ready) return { text: `${where}.`, isError: false, data: preview };
-        if (preview.reason === 'server_failed') {
-          const log = (preview.log ?? []).map((line) => line.slice(0, 400)).join('\n');
-          const text = `${where}, but the server ${preview.server} failed. It printed last:\n${log}`;
-          return { text, isError: false, data: preview };
-        }
-        return {
-          text: `${where}, but does not show the app yet.${preview.problem === undefined ? await advice(port, signal) : ` ${preview.problem}`}`,
+        const live = (text: string): ToolResult => ({
+          text: `${where}${text}`,
           isError: false,
           data: preview,
-        };
-      },
+        });
+        if (preview.ready) return live('.');
+        if (preview.reason === 'server_failed') {
+          const log = (preview.log ?? []).map((line) => line.slice(0, 400)).join('\n');
+          return live(`, but the server ${preview.server} failed. It printed last:\n${log}`);
+        }
+        const why = preview.problem === undefined ? await advice(port, signal) : ` ${preview.problem}`;
+        return live(`, but does not show the app yet.${why}`);
+      }),
     },
     {
       name: 'stop_preview',
       description:
         'End the preview of a port. Its URL stops working for good; starting the port again gives a new one.',
-      inputSchema: {
-        type: 'object',
-        properties: { port: PORT },
-        required: ['port'],
-        additionalProperties: false,
-      },
-      async execute(input, { signal } = {}) {
-        const port = portOf(input);
-        if (port === undefined) return NO_PORT;
+      inputSchema: portInput('port'),
+      execute: forPort(async (port, signal) => {
         const reply = await list(signal);
         if (reply.kind !== 'answered') return failure(reply);
         const found = (reply.data as Preview[]).find(({ target_port }) => target_port === port);
@@ -140,13 +122,13 @@ export function createPreviewTools({
         const isGone = stopped.kind === 'refused' && stopped.code === 'preview_not_found';
         if (stopped.kind !== 'answered' && !isGone) return failure(stopped);
         return { text: `The preview of port ${port} is stopped.`, isError: false };
-      },
+      }),
     },
     {
       name: 'preview_status',
       description:
         'List the live previews of this run with their URLs. With a port: also find out whether the server there can be shown, and what to do if not.',
-      inputSchema: { type: 'object', properties: { port: PORT }, required: [], additionalProperties: false },
+      inputSchema: portInput(),
       async execute(input, { signal } = {}) {
         const port = portOf(input);
         if (port === undefined && isObject(input) && input['port'] !== undefined) return NO_PORT;
@@ -166,6 +148,19 @@ export function createPreviewTools({
       },
     },
   ];
+}
+
+function portInput(...required: readonly 'port'[]): PreviewTool['inputSchema'] {
+  return { type: 'object', properties: { port: PORT }, required, additionalProperties: false };
+}
+
+function forPort(
+  work: (port: number, signal: AbortSignal | undefined) => Promise<ToolResult>,
+): PreviewTool['execute'] {
+  return async (input, { signal } = {}) => {
+    const port = portOf(input);
+    return port === undefined ? NO_PORT : work(port, signal);
+  };
 }
 
 /** What is read of the API's `PortForwardSession`. */

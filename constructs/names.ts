@@ -4,24 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import { DOMAIN, LABELS } from '../protocol/cluster-labels.ts';
+import type { PreviewFacts } from '../protocol/preview-facts.ts';
 
 export { DOMAIN, LABELS, SANDBOX_POD_LABELS } from '../protocol/cluster-labels.ts';
-
-/** What a preview's route says of it. */
-export interface PreviewNotes {
-  readonly runId: string;
-  /** The user that owns the run. */
-  readonly owner: string;
-  readonly sandboxId: string;
-  readonly podName: string;
-  /** The pod's port that the preview leads to. */
-  readonly targetPort: number;
-  readonly startedAt: Date;
-  readonly expiresAt: Date;
-  readonly maxUntil: Date;
-}
-
-type Values = { readonly [K in keyof PreviewNotes]-?: NonNullable<PreviewNotes[K]> };
 
 /** How a value is stored in an annotation. */
 interface Note<T> {
@@ -41,7 +26,7 @@ const textNote = (name: string) => note<string>(name, String, (text) => text || 
 const timeNote = (name: string) => note<Date>(name, formatTime, parseTime);
 
 /** Names, writes, reads and fixes each value. A new one needs no other place. */
-const PREVIEW_NOTES: { readonly [K in keyof Values]: Note<Values[K]> } = {
+const PREVIEW_NOTES: { readonly [K in keyof PreviewFacts]: Note<PreviewFacts[K]> } = {
   runId: textNote('run'),
   owner: textNote('owner'),
   sandboxId: textNote('sandbox'),
@@ -52,21 +37,21 @@ const PREVIEW_NOTES: { readonly [K in keyof Values]: Note<Values[K]> } = {
   maxUntil: timeNote('max-until'),
 };
 
-const NOTE_IDS = Object.keys(PREVIEW_NOTES) as readonly (keyof PreviewNotes)[];
+const NOTE_IDS = Object.keys(PREVIEW_NOTES) as readonly (keyof PreviewFacts)[];
 
 /** The annotations of a preview's route. */
-export function writeNotes(notes: PreviewNotes): Record<string, string> {
-  const written = <K extends keyof PreviewNotes>(id: K) => {
-    const { annotation, write }: Note<Values[K]> = PREVIEW_NOTES[id];
-    const value = notes[id] as Values[K] | undefined;
+export function writeNotes(notes: PreviewFacts): Record<string, string> {
+  const written = <K extends keyof PreviewFacts>(id: K) => {
+    const { annotation, write }: Note<PreviewFacts[K]> = PREVIEW_NOTES[id];
+    const value = notes[id] as PreviewFacts[K] | undefined;
     return value === undefined ? [] : [[annotation, write(value)]];
   };
   return Object.fromEntries(NOTE_IDS.flatMap(written));
 }
 
 /** Without the values that are missing or unreadable. */
-export function readNotes(annotations: Readonly<Record<string, string>>): Partial<PreviewNotes> {
-  const read = (id: keyof PreviewNotes) => {
+export function readNotes(annotations: Readonly<Record<string, string>>): Partial<PreviewFacts> {
+  const read = (id: keyof PreviewFacts) => {
     const text = annotations[PREVIEW_NOTES[id].annotation];
     const value = text === undefined ? undefined : PREVIEW_NOTES[id].read(text);
     return value === undefined ? [] : [[id, value]];
@@ -77,7 +62,7 @@ export function readNotes(annotations: Readonly<Record<string, string>>): Partia
 /** The state of a preview. Set on its route only, except `attempt`, which its Service has too. */
 export const ANNOTATIONS = {
   ...(Object.fromEntries(NOTE_IDS.map((id) => [id, PREVIEW_NOTES[id].annotation])) as Readonly<
-    Record<keyof PreviewNotes, string>
+    Record<keyof PreviewFacts, string>
   >),
   /**
    * The expiry before the last keepalive, copied by the patch itself: one round trip shows whether

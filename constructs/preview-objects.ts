@@ -1,13 +1,13 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import { Construct } from 'constructs';
 import { GUEST_PREVIEW_PORT, PREVIEW_PORT_HEADER } from '../protocol/guest/previews-protocol.ts';
+import type { PreviewFacts } from '../protocol/preview-facts.ts';
 import {
   ANNOTATIONS,
   formatTime,
   LABELS,
   labelValue,
   PREVIEW_LABELS,
-  type PreviewNotes,
   ROUTE_RESPONSE_HEADERS,
   sandboxIdLabels,
   sandboxObjectName,
@@ -18,7 +18,7 @@ import {
 } from './names.ts';
 import { type GatewayReference, parentReference } from './gateway-manifests.ts';
 
-export interface PreviewProps extends Omit<PreviewNotes, 'podName'> {
+export interface PreviewProps extends Omit<PreviewFacts, 'podName'> {
   /** Name of both objects: `preview-` and 20 hex, never the token. */
   readonly name: string;
   readonly namespace: string;

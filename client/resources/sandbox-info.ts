@@ -63,41 +63,13 @@ export interface CreateSandboxOptions extends NetworkOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The body of the create call. */
+/** The body of the create call: the options as the API spells them. */
 export function createBody(options: CreateSandboxOptions): object {
-  const {
-    image,
-    name,
-    sessionKey,
-    tags,
-    ttlSeconds,
-    resources,
-    network,
-    allow,
-    deny,
-    ask,
-    secrets,
-    env,
-    deleteWithThread,
-    skills,
-  } = options;
-  return {
-    image,
-    name,
-    session_key: sessionKey,
-    tags,
-    ttl_seconds: ttlSeconds,
-    resources:
-      resources === undefined
-        ? undefined
-        : { cpu: resources.cpu, memory_mb: resources.memoryMb, disk_mb: resources.diskMb },
-    network,
-    allow,
-    deny,
-    ask,
-    secrets,
-    env,
-    delete_with_thread: deleteWithThread,
-    skills,
-  };
+  const { onExit: _onExit, signal: _signal, resources, ...fields } = options;
+  return snakeCased({ ...fields, resources: resources && snakeCased(resources) });
+}
+
+function snakeCased(fields: object): object {
+  const spelled = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [spelled(name), value as unknown]));
 }

@@ -1,19 +1,13 @@
+import type { PreviewFacts } from '#protocol/preview-facts.ts';
+
 /** A preview as its plane stores it. Unreadable times are undefined and are ignored. */
-export interface Preview {
+export interface Preview extends Omit<PreviewFacts, 'expiresAt' | 'maxUntil'> {
   /** `preview-` + the first 20 hex digits of sha256(token): the name of its objects. */
   readonly name: string;
   /** The capability. Only the URL's host name and answers to the owner may contain it. */
   readonly token: string;
-  readonly runId: string;
-  /** The user that owns the run. */
-  readonly owner: string;
-  readonly sandboxId: string;
-  /** The pod (or, on one machine, the sandbox) that serves it. */
-  readonly podName: string;
-  readonly targetPort: number;
   /** When the store created it; age counts from here. */
   readonly createdAt: Date;
-  readonly startedAt: Date;
   readonly expiresAt: Date | undefined;
   readonly maxUntil: Date | undefined;
   /** The public URL; null where previews are loopback listeners. */
@@ -31,21 +25,13 @@ export interface Preview {
   readonly version: string;
 }
 
-export interface PreviewSpec {
+export interface PreviewSpec extends PreviewFacts {
   readonly token: string;
-  readonly runId: string;
-  readonly owner: string;
   /**
    * Org of the owner, which may have its own zone.
    * @default - the zone of all others
    */
   readonly org?: string | undefined;
-  readonly sandboxId: string;
-  readonly podName: string;
-  readonly targetPort: number;
-  readonly startedAt: Date;
-  readonly expiresAt: Date;
-  readonly maxUntil: Date;
 }
 
 export type Readiness =
