@@ -3,6 +3,7 @@ import type { Picture } from '#core/pages/page-browser.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import type { OwnerSeals } from './owner-seals.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row } from './schema.ts';
 import { all, count, done, instantText } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
@@ -28,21 +29,16 @@ export function inboxRecords(session: SqlSession, { seal, open }: OwnerSeals): I
     const json = open('inbox_messages.content', owner, row.content, WHAT);
     const content: Content =
       json === undefined ? { text: UNREADABLE, pin: null, hasPicture: false } : (JSON.parse(json) as Content);
-    return {
-      id: row.id,
-      runId: row.run_id,
-      replyTo: row.reply_to,
-      by: row.by,
-      at: new Date(row.at),
-      readAt: row.read_at === null ? null : new Date(row.read_at),
-      ...content,
-    };
+    const { content: _, ...message } = fieldsOf(row);
+    return { ...message, ...content };
   };
   return {
     // Not idempotent: a repeat would find its own row.
-    add: ({ id, runId, replyTo, by, at, readAt, ...content }, picture, { owner, most, event }) =>
+    add: ({ text, pin, hasPicture, ...message }, picture, { owner, most, event }) =>
       once((db) =>
         publishingTransaction(session, db, async (trx, publish) => {
+          const { runId, at } = message;
+          const content: Content = { text, pin, hasPicture };
           const run = await holdRun(trx, dialect, runId);
           if (run?.status !== 'running') return 'ended';
           const stored = await count(trx.selectFrom('inbox_messages').where('run_id', '=', runId));
@@ -50,13 +46,8 @@ export function inboxRecords(session: SqlSession, { seal, open }: OwnerSeals): I
           await trx
             .insertInto('inbox_messages')
             .values({
-              id,
-              run_id: runId,
-              reply_to: replyTo,
-              by,
-              at: instantText(at),
-              read_at: readAt && instantText(readAt),
-              content: seal('inbox_messages.content', owner, JSON.stringify(content satisfies Content)),
+              ...columnsOf(message),
+              content: seal('inbox_messages.content', owner, JSON.stringify(content)),
               picture: picture && seal('inbox_messages.picture', owner, JSON.stringify(picture)),
             })
             .execute();

@@ -26,7 +26,7 @@ import {
   OLDEST,
 } from './keyset-page.ts';
 import { NO_ENV, type SandboxEnv } from './owner-seals.ts';
-import { fieldsOf } from './row-fields.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { NewRow, Row, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
@@ -231,31 +231,22 @@ export async function insertSandbox(
 }
 
 function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): NewRow<'sandboxes'> {
+  const { tags, resources, network, env, secrets, skills, deleteWithThread, ...fields } = sandbox;
   return {
-    id: sandbox.id,
-    owner_org: sandbox.owner.org,
-    owner_user: sandbox.owner.user,
-    image: sandbox.image,
-    place: sandbox.place,
-    desired: sandbox.desired,
-    observed: sandbox.observed,
-    created_at: instantText(sandbox.createdAt),
-    session_key: sandbox.sessionKey,
-    name: sandbox.name,
-    tags: JSON.stringify(sandbox.tags),
+    ...columnsOf({ ...fields, ttlSeconds: sandbox.ttlSeconds ?? null }),
+    tags: JSON.stringify(tags),
     last_active_at: null,
     stopped_at: null,
-    ttl_seconds: sandbox.ttlSeconds ?? null,
     heartbeat_at: null,
-    delete_with_thread: sandbox.deleteWithThread === true ? 1 : 0,
-    cpu_millis: sandbox.resources.cpu === undefined ? null : millis(sandbox.resources.cpu),
-    memory_mb: sandbox.resources.memoryMb ?? null,
-    disk_mb: sandbox.resources.diskMb ?? null,
-    network: sandbox.network.mode === 'open' ? 1 : 0,
-    network_policy: JSON.stringify(sandbox.network),
-    env: kept.text(sandbox.env, sandbox.owner),
-    secrets: kept.secretsText(sandbox.secrets ?? NO_SECRETS, sandbox.owner),
-    skills: JSON.stringify(sandbox.skills ?? []),
+    delete_with_thread: deleteWithThread === true ? 1 : 0,
+    cpu_millis: resources.cpu === undefined ? null : millis(resources.cpu),
+    memory_mb: resources.memoryMb ?? null,
+    disk_mb: resources.diskMb ?? null,
+    network: network.mode === 'open' ? 1 : 0,
+    network_policy: JSON.stringify(network),
+    env: kept.text(env, sandbox.owner),
+    secrets: kept.secretsText(secrets ?? NO_SECRETS, sandbox.owner),
+    skills: JSON.stringify(skills ?? []),
   };
 }
 
