@@ -28,7 +28,9 @@ beforeAll(async () => {
   await writeFile(join(folder, 'app/index.html'), 'Hello');
   await symlink(join(CLIENT, 'package.json'), join(installed, 'package.json'));
   await buildPackage('client', join(installed, 'dist'));
-  await symlink(join(CLIENT, '../node_modules/ignore'), join(folder, 'node_modules/ignore'));
+  for (const name of ['ignore', 'ws']) {
+    await symlink(join(CLIENT, '../node_modules', name), join(folder, 'node_modules', name));
+  }
   await writeFile(join(folder, 'package.json'), '{"type": "module"}');
   const main = join(installed, 'dist/cli/main.js');
   await writeFile(join(folder, 'bin/porthole'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);

@@ -158,7 +158,9 @@ describe('porthole up without arguments', () => {
     for (const file of ['package.json', 'bin.js']) await cp(join(source, file), join(built, file));
     await buildPackage('client', join(built, 'dist'));
     await mkdir(join(built, 'node_modules'));
-    await symlink(join(source, '../node_modules/ignore'), join(built, 'node_modules/ignore'));
+    for (const name of ['ignore', 'ws']) {
+      await symlink(join(source, '../node_modules', name), join(built, 'node_modules', name));
+    }
     main = join(built, 'bin.js');
     environment = {
       PORTHOLE_URL: `http://127.0.0.1:${host.host.port}`,
