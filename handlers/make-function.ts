@@ -11,8 +11,8 @@ import { redactTokens, renderErrors } from './http/render-errors.ts';
 import type { Route, RouteRequest } from './route.ts';
 import type { Services } from './services.ts';
 
-/** A function for any middy host. */
-export type PortholeFunction = (event: HttpEvent, context: object) => Promise<HttpResponse>;
+/** The function of a route, for any host. */
+export type PortholeFunction = (event: HttpEvent) => Promise<HttpResponse>;
 
 export interface FunctionOptions {
   /** The origin at which people reach Porthole, if it differs from the Host header. */
@@ -44,8 +44,12 @@ export function makeFunction(
   // Before the input: strangers cannot cause a body to be read and parsed.
   if (route.access !== 'anyone') chain.use(authenticate(services, route, publicOrigin));
   // Before the body is read: queued requests use no memory.
-  return chain.use(admit(services, route)).use(readInput(route));
+  chain.use(admit(services, route)).use(readInput(route));
+  return (event) => chain(event, NO_CONTEXT);
 }
+
+/** With a runtime's context, middy would end requests before its time limit by its own error. */
+const NO_CONTEXT = {};
 
 function routeRequest(
   event: ChainEvent,

@@ -115,11 +115,7 @@ export function createFunctionHost({
 
   const router = createRouter({
     routes,
-    answerOf: (route) =>
-      onceLoaded(async () => {
-        const invoke = makeFunction(await route.load(), services, options);
-        return (event) => invoke(event, NO_CONTEXT);
-      }),
+    answerOf: (route) => onceLoaded(async () => makeFunction(await route.load(), services, options)),
     missingPage: (event) => missingPage(event, services),
     log,
     redact: options.redact,
@@ -142,8 +138,6 @@ function onceLoaded(load: () => Promise<Answer>): Answer {
   };
   return (event) => (answer ?? first)(event);
 }
-
-const NO_CONTEXT = {};
 
 /** Returns a promise for a stream only. */
 function sendResponse(

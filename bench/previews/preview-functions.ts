@@ -20,7 +20,6 @@ export interface PreviewFunctions {
 }
 
 const PORT = 3000;
-const CONTEXT = {};
 
 export async function previewFunctions({
   plane,
@@ -61,7 +60,7 @@ async function invoke(
     requestContext: { http: { method } },
     body,
   };
-  const answer = await fn(event, CONTEXT);
+  const answer = await fn(event);
   const text = typeof answer.body === 'string' ? answer.body : '';
   if (answer.statusCode !== 200) throw new Error(`${method}: ${answer.statusCode} ${text}`);
   return text;

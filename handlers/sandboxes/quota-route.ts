@@ -55,9 +55,7 @@ export const getQuotaRoute = defineRoute('getQuota', 'GET', '/api/quota', {
         sandboxes: used.sandboxes,
         runs: activeRuns,
         previews: livePreviews,
-        cpu: used.cpu,
-        memory_mb: used.memoryMb,
-        disk_mb: used.diskMb,
+        ...toSizeDto(used),
       },
       default_size: toSizeDto(provider.defaultSize),
       enforced_by: {

@@ -54,9 +54,9 @@ function lazyMetrics(): Metrics {
 export function limitedFunction(route: Route, { services, options }: OpenFunction): PortholeFunction {
   const unlimited = makeFunction(route, services, options);
   if (route.class !== 'stream') return unlimited;
-  return (event, context) => {
-    if (event.ending === undefined) return unlimited(event, context);
+  return (event) => {
+    if (event.ending === undefined) return unlimited(event);
     const stopping = AbortSignal.any([services.stopping, event.ending()]);
-    return makeFunction(route, { ...services, stopping }, options)(event, context);
+    return makeFunction(route, { ...services, stopping }, options)(event);
   };
 }

@@ -70,7 +70,7 @@ export function routerFunction(
       const [route, found] = await Promise.all([load(), opens ? opened() : unopened()]);
       return limitedFunction(route, found);
     });
-    return async (event) => (await made())(event, NO_CONTEXT);
+    return async (event) => (await made())(event);
   };
   const routerOf = (answers: (route: LazyRoute) => Answer): Router =>
     createRouter({
@@ -191,6 +191,3 @@ function notStreamable(operation: string, path: string): PortholeError {
     { remedy: `send the request to ${place}.` },
   );
 }
-
-/** middy would create a separate error for a runtime's time limit. */
-const NO_CONTEXT = {};

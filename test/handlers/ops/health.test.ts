@@ -10,15 +10,15 @@ const ask = async (warnings: readonly string[]) => {
     warnings: () => warnings,
     authenticator: { withoutCredential: LOCAL, authenticate: () => Promise.resolve(undefined) },
   } as unknown as Services;
-  const { statusCode, body } = await makeFunction(healthRoute, services)(
-    {
-      rawPath: '/health',
-      rawQueryString: '',
-      headers: {},
-      requestContext: { http: { method: 'GET', sourceIp: '192.0.2.1' } },
-    },
-    {},
-  );
+  const { statusCode, body } = await makeFunction(
+    healthRoute,
+    services,
+  )({
+    rawPath: '/health',
+    rawQueryString: '',
+    headers: {},
+    requestContext: { http: { method: 'GET', sourceIp: '192.0.2.1' } },
+  });
   return [statusCode, JSON.parse(body as string)];
 };
 

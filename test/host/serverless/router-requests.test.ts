@@ -155,7 +155,7 @@ describe('a request to a runtime that buffers', () => {
       ending: () => AbortSignal.timeout(20),
     };
     for (const _ of [1, 2]) {
-      expect(await invoke(event as HttpEvent, {})).toMatchObject({
+      expect(await invoke(event as HttpEvent)).toMatchObject({
         statusCode: 503,
         headers: { 'retry-after': '5' },
       });
