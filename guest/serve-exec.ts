@@ -53,10 +53,7 @@ export function serveExec(
   process.nextTick(() => socket.uncork());
 }
 
-/**
- * Bytes of output waiting for the host before the command is paused. More than one piece: pausing
- * at each piece costs more than the piece.
- */
+/** Bytes of output waiting for the host before the command is paused: more than one piece. */
 const MAX_WAITING_BYTES = 256 * 1024;
 
 /** Smaller messages do not use a pooled buffer. */

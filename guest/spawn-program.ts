@@ -1,6 +1,6 @@
 /**
- * Starts programs with posix_spawn(3), which shares the guest's memory until the program runs: Node
- * forks, which copies page tables and then pages, 1 ms for a small guest.
+ * Starts programs with posix_spawn(3), which shares the guest's memory until the program runs. Node
+ * forks, which copies page tables and then pages.
  */
 import { closeSync } from 'node:fs';
 import { type Library, ofLibrary } from '../base/foreign-calls.ts';

@@ -1,7 +1,4 @@
-/**
- * `npm start`: Porthole on this machine. JavaScript: Node.js strips types with a program that takes
- * 11 MB and 40 ms, unless the compile cache has the result.
- */
+/** `npm start`: Porthole on this machine. JavaScript: stripping types takes memory and time. */
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';

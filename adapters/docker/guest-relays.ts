@@ -7,10 +7,7 @@ import type { RunningContainer } from './container-state.ts';
 import type { Engine } from './engine.ts';
 import { attachExec, RelayDuplex } from './attached-exec.ts';
 
-/**
- * Idle time after which a relay is closed, in milliseconds: it costs 15 MiB in the sandbox, and 200
- * ms to start.
- */
+/** Idle time after which a relay is closed, in milliseconds: it takes memory in the sandbox. */
 const IDLE_MS = 60_000;
 
 /** If a guest has not answered for this long, in milliseconds, its container may no longer run. */

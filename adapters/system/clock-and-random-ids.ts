@@ -22,7 +22,7 @@ export const randomIds: Ids = {
   look: () => `look_${ulid()}`,
   sandbox: () => base32(randomBytes(16)),
   session: (now) => `session-${now.getTime()}-${base32(randomBytes(5))}`,
-  // Random once per process, then a counter: fresh randomness costs a tenth of a small request.
+  // Random once per process, then a counter: cheaper than fresh randomness.
   request: () => `${PROCESS}${(requests++).toString(16).padStart(8, '0')}`,
 };
 

@@ -17,10 +17,7 @@ import { type AnswerSchema, parseInTurns, type Pause } from './parse-in-turns.ts
 
 export type { AnswerSchema } from './parse-in-turns.ts';
 
-/**
- * How long a guest may take to answer, in ms. It usually takes 1 ms; a busy machine may need a
- * second to start one.
- */
+/** How long a guest may take to answer, in ms. A busy machine may need a second to start one. */
 export const ANSWER_WITHIN = 10_000;
 
 /** The longest list has 2,000 processes of some 30 values. */

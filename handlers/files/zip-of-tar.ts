@@ -90,10 +90,7 @@ async function* threadPieces(tar: Readable): AsyncGenerator<Uint8Array, void, un
   }
 }
 
-/**
- * In bytes. On its own, V8 frees dropped buffers only after 64 MiB of them; those of a tar are
- * young, and a minor collection takes about a millisecond.
- */
+/** In bytes. On its own, V8 frees dropped buffers only after 64 MiB of them. */
 const COLLECTED = 2_097_152;
 
 type Collect = (options: { readonly type: 'minor' }) => void;

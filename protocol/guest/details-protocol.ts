@@ -6,7 +6,7 @@ import { OUTPUT_KEPT } from './http-protocol.ts';
 /** Chosen by the host for one operation; in the operation's request. */
 export const detailId = z.string().check(z.regex(/^[0-9a-f]{32}$/));
 
-/** Random: two operations never share one. Node has UUIDs ready; other random bytes take 40 µs. */
+/** Random: two operations never share one. */
 export function newDetailId(): string {
   return randomUUID().replaceAll('-', '');
 }

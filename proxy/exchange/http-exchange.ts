@@ -200,8 +200,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#toClient += part.length;
     const { socket } = this.#res;
     if (socket === null) return;
-    // A body with a length needs nothing of `res` once the head is sent; its bookkeeping would cost
-    // a third more CPU.
+    // A body with a length needs nothing of `res` once the head is sent.
     const out = this.#res.chunkedEncoding ? this.#res : socket;
     const first = !this.#flushed;
     if (first) {

@@ -7,7 +7,7 @@ const MAX_TRAILER = 16 * 1024;
 /** Hexadecimal digits: 2^48 bytes, far below where numbers lose precision. */
 const MAX_DIGITS = 12;
 
-/** Bytes. Smaller parts of one portion go on together: a write for each byte costs 5 µs. */
+/** Bytes. Smaller parts of one portion go on together. */
 const SMALL_PART = 1024;
 
 const CR = 0x0d;

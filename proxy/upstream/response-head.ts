@@ -125,6 +125,6 @@ function isSpace(code: number): boolean {
 
 /** The reason phrase of an HTTP status; empty for statuses unknown to Node. */
 export function reasonPhrase(status: number): string {
-  // Not imported: the names of `node:http` load its whole WebSocket client, 40 ms of every start.
+  // Not imported: the names of `node:http` load its whole WebSocket client.
   return process.getBuiltinModule('node:http').STATUS_CODES[status] ?? '';
 }

@@ -29,10 +29,7 @@ interface Exchanges {
  */
 const IDLE_MS = 55_000;
 
-/**
- * Requests to one server over keep-alive connections. Uses Node's client: undici is no faster here
- * (both 0.06 ms per round trip) and adds 50 ms or more to every start.
- */
+/** Requests to one server over keep-alive connections, with Node's client. */
 export function openExchanges(access: ClusterAccess, connections: number): Exchanges {
   const { protocol, hostname, port } = new URL(access.server);
   const isTls = protocol === 'https:';
@@ -102,7 +99,7 @@ export interface ClusterHttp {
 
 /**
  * Node's client for the API server. Not imported, and opened with the first request: an import
- * loads it at every start, and with `node:http` its whole WebSocket client, which takes 30 ms.
+ * loads it at every start, and with `node:http` its whole WebSocket client.
  */
 export function openClusterHttp(
   { server, ca, cert, key, serverName }: ClusterAccess,
