@@ -15,4 +15,3 @@ export * from '../protocol/guest/processes-protocol.ts';
 export * from '../protocol/guest/runs-protocol.ts';
 export * from '../protocol/guest/servers-protocol.ts';
 export * from '../protocol/guest/settings-protocol.ts';
-export * from '../protocol/guest/web-socket-protocol.ts';

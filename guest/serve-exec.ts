@@ -1,43 +1,32 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { type KeptDetails, OutputExcerpt } from './kept-details.ts';
 import { outOfMemoryKills } from './process-usage.ts';
 import {
   type CommandExit,
   EXEC,
   execRequest,
+  MAX_CONTROL_BYTES,
   signalName,
   type SignalName,
   terminalSize,
 } from '../protocol/guest/exec-protocol.ts';
-import {
-  acceptKey,
-  type WebSocketMessage,
-  WebSocketReader,
-  WebSocketWriter,
-} from '../protocol/guest/web-socket-protocol.ts';
+import { MAX_JSON } from '../protocol/guest/http-protocol.ts';
 import { parse, parseJson } from './read-json.ts';
-import { refusalOf, GuestError } from './router.ts';
+import { refusalOf } from './router.ts';
 import type { CommandStarter, RefusedCommand, StartedCommand } from './start-command.ts';
 
-/** Answers a WebSocket handshake. @throws GuestError `invalid_request` */
-function acceptHandshake(request: IncomingMessage, socket: Duplex): void {
-  const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = request.headers;
-  if (upgrade?.toLowerCase() !== 'websocket' || typeof key !== 'string' || version !== '13') {
-    throw new GuestError(
-      'invalid_request',
-      'Commands are run over a WebSocket of version 13: send its handshake.',
-    );
-  }
-  socket.write(
-    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptKey(key)}\r\n\r\n`,
-  );
-}
+const server = new WebSocketServer({
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  // The request is the longest message.
+  maxPayload: MAX_JSON,
+  maxFragments: 1,
+});
 
-/**
- * `GET /v1/exec`: runs one command, attached to its connection. Accepts messages sent directly
- * after the handshake, so that a command starts one round trip after its connection.
- */
+/** `GET /v1/exec`: runs one command, attached to its connection. */
 export function serveExec(
   starter: CommandStarter,
   details: KeptDetails,
@@ -47,10 +36,11 @@ export function serveExec(
 ): void {
   // The handshake and the first messages go out in one write.
   socket.cork();
-  acceptHandshake(request, socket);
-  const connection = new AttachedCommand(starter, details, socket);
-  if (head.length > 0) connection.read(head);
   process.nextTick(() => socket.uncork());
+  server.handleUpgrade(request, socket, head, (messages) => {
+    const attached = new AttachedCommand(starter, details, messages, socket);
+    attached.listen();
+  });
 }
 
 /** Bytes of output waiting for the host before the command is paused: more than one piece. */
@@ -59,8 +49,8 @@ const MAX_WAITING_BYTES = 256 * 1024;
 /** Smaller messages do not use a pooled buffer. */
 const LARGE = 8 * 1024;
 
-/** Size of a pooled buffer: a piece of output and the head of its message. */
-const BUFFER = 64 * 1024 + 16;
+/** Size of a pooled buffer: a piece of output and the type of its message. */
+const BUFFER = 64 * 1024;
 
 /** A shell's exit code after a SIGKILL. */
 const KILLED = 128 + 9;
@@ -68,11 +58,10 @@ const KILLED = 128 + 9;
 class AttachedCommand {
   readonly #starter: CommandStarter;
   readonly #details: KeptDetails;
+  readonly #messages: WebSocket;
   readonly #socket: Duplex;
-  readonly #reader = new WebSocketReader('server');
-  readonly #writer = new WebSocketWriter('server');
   #began = false;
-  #early: WebSocketMessage[] = [];
+  #early: Buffer[] = [];
   #command: StartedCommand | undefined;
   #isOver = false;
   /** Out-of-memory kills before it; undefined until it runs, and once a request kills it. */
@@ -86,40 +75,40 @@ class AttachedCommand {
     this.#spare.push(this.#sending.shift() as Buffer);
   };
 
-  constructor(starter: CommandStarter, details: KeptDetails, socket: Duplex) {
+  constructor(starter: CommandStarter, details: KeptDetails, messages: WebSocket, socket: Duplex) {
     this.#starter = starter;
     this.#details = details;
+    this.#messages = messages;
     this.#socket = socket;
-    socket.on('error', () => {});
-    socket.on('data', (chunk: Buffer) => this.read(chunk));
-    socket.on('end', () => socket.destroy());
-    socket.on('close', () => this.#gone());
+  }
+
+  listen(): void {
+    const [messages, socket] = [this.#messages, this.#socket];
+    messages.on('error', () => messages.terminate());
+    messages.on('message', (message: Buffer, isBinary) => {
+      try {
+        this.#take(message, isBinary);
+      } catch {
+        messages.terminate();
+      }
+    });
+    messages.on('close', () => this.#gone());
+    socket.on('end', () => messages.terminate());
     socket.on('drain', () => this.#command?.output.release());
   }
 
-  read(chunk: Buffer): void {
-    try {
-      for (const message of this.#reader.read(chunk)) this.#take(message);
-    } catch {
-      this.#socket.destroy();
-    }
-  }
-
-  #take(message: WebSocketMessage): void {
-    if (message.kind === 'ping') this.#send(this.#writer.pong(message.payload));
-    else if (message.kind === 'close') this.#socket.destroy();
-    else if (!this.#began) {
-      this.#began = true;
-      this.#begin(message);
-    } else if (this.#command === undefined) this.#early.push(message);
+  #take(message: Buffer, isBinary: boolean): void {
+    if (isBinary !== this.#began) throw new Error('the first message is a request, and no other one');
+    this.#began = true;
+    if (!isBinary) this.#begin(message.toString());
+    else if (this.#command === undefined) this.#early.push(message);
     else this.#control(this.#command, message);
   }
 
-  #begin({ kind, payload }: WebSocketMessage): void {
-    if (kind !== 'text') throw new Error('the first message is not a request');
+  #begin(text: string): void {
     let starting: ReturnType<CommandStarter['start']>;
     try {
-      const { detail_id: id, ...request } = parseJson(payload.toString(), execRequest);
+      const { detail_id: id, ...request } = parseJson(text, execRequest);
       if (id !== undefined) this.#kept = { id, excerpt: new OutputExcerpt() };
       starting = this.#starter.start(request);
     } catch (error) {
@@ -131,7 +120,7 @@ class AttachedCommand {
   }
 
   #started(started: StartedCommand | RefusedCommand): void {
-    this.#send(this.#writer.binary(EXEC.started));
+    this.#send(EXEC.started);
     if (!('pid' in started)) {
       this.#finish({ code: started.code }, `${started.reason}\n`);
       return;
@@ -153,23 +142,22 @@ class AttachedCommand {
   #output(type: number, chunk: Buffer): boolean {
     if (this.#isOver) return true;
     this.#kept?.excerpt.add(chunk);
-    if (chunk.length < LARGE || chunk.length > BUFFER - 16) {
-      this.#socket.write(this.#writer.binary(type, chunk));
-    } else {
+    if (chunk.length < LARGE || chunk.length >= BUFFER) this.#send(type, chunk);
+    else {
       const buffer = this.#spare.pop() ?? Buffer.allocUnsafeSlow(BUFFER);
-      const head = this.#writer.binaryHead(type, chunk.length);
-      buffer.set(head);
-      buffer.set(chunk, head.length);
+      buffer[0] = type;
+      buffer.set(chunk, 1);
       this.#sending.push(buffer);
-      this.#socket.write(buffer.subarray(0, head.length + chunk.length), this.#sent);
+      this.#messages.send(buffer.subarray(0, 1 + chunk.length), this.#sent);
     }
     return this.#socket.writableLength < MAX_WAITING_BYTES;
   }
 
-  #control(command: StartedCommand, message: WebSocketMessage): void {
-    if (message.kind !== 'binary') throw new Error('a second request');
-    const { type, payload } = message;
+  #control(command: StartedCommand, message: Buffer): void {
+    const type = message[0];
+    const payload = message.subarray(1);
     if (type === EXEC.stdin) this.#stdin(command, payload);
+    else if (payload.length > MAX_CONTROL_BYTES) throw new Error('a message is too long');
     else if (type === EXEC.stdinEnd) command.input?.end();
     else if (type === EXEC.signal) this.#signal(command, parse(payload.toString(), signalName));
     else if (type === EXEC.resize) command.resize(parseJson(payload.toString(), terminalSize));
@@ -194,14 +182,15 @@ class AttachedCommand {
     const taken = (): void => {
       const bytes = Buffer.alloc(4);
       bytes.writeUInt32BE(payload.length);
-      this.#send(this.#writer.binary(EXEC.window, bytes));
+      this.#send(EXEC.window, bytes);
     };
     if (input === undefined) taken();
     else input.write(payload, taken);
   }
 
-  #send(bytes: Buffer): void {
-    if (!this.#isOver && this.#socket.writable) this.#socket.write(bytes);
+  #send(type: number, payload: string | Uint8Array = ''): void {
+    if (this.#isOver) return;
+    this.#messages.send(Buffer.concat([Buffer.of(type), Buffer.from(payload)]));
   }
 
   /** Sends the last message; later output is read and dropped. */
@@ -213,10 +202,11 @@ class AttachedCommand {
       this.#details.keep(id, { output: excerpt.output });
     }
     this.#socket.cork();
-    if (reason !== undefined) this.#send(this.#writer.binary(EXEC.stderr, reason));
-    this.#send(this.#writer.binary(EXEC.exit, JSON.stringify(exit)));
+    if (reason !== undefined) this.#send(EXEC.stderr, reason);
+    this.#send(EXEC.exit, JSON.stringify(exit));
     this.#isOver = true;
-    this.#socket.end(this.#writer.close());
+    this.#messages.close();
+    this.#socket.uncork();
     this.#command?.output.discard();
   }
 

@@ -13,13 +13,13 @@ import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/san
 import { anySignal } from '#base/concurrency.ts';
 import { freeBuffer, freeSentPieces } from '#base/free-buffer.ts';
 import { guestHealth, type GuestHealth } from '#protocol/guest/answers.ts';
-import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#protocol/guest/http-protocol.ts';
+import { PROTOCOL_VERSION } from '#protocol/guest/http-protocol.ts';
 import {
   connectToGuest,
+  dialGuest,
   type GuestAddress,
   guestRefusal,
   MAX_REFUSAL,
-  upgradeConnection,
 } from './guest-connection.ts';
 import { startGuestCommand } from './guest-exec.ts';
 import { readInTurns } from './read-in-turns.ts';
@@ -46,13 +46,7 @@ export class GuestClient {
   /** @see GuestCalls.dial for the contract */
   async dial(port: number, signal?: AbortSignal): Promise<Duplex> {
     checkPort(port);
-    const { stream, rest } = await upgradeConnection(
-      this.#address,
-      { path: `/v1/dial/${port}`, headers: [`Upgrade: ${DIAL_UPGRADE}`], port },
-      signal,
-    );
-    if (rest.length > 0) stream.unshift(rest);
-    return stream;
+    return dialGuest(this.#address, port, signal);
   }
 
   /** @throws PortholeError `exec_transport_error` also for a guest of another version */

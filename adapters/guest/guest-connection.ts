@@ -1,13 +1,11 @@
-/**
- * The first exchange on a connection to a guest: an HTTP request that upgrades to a byte stream
- * (RFC 9110 §7.8).
- */
+/** Connections to a guest, and through it: an HTTP request that upgrades (RFC 9110 §7.8). */
 import type { Duplex } from 'node:stream';
 import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
 import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
 import type { GuestConnection } from '#core/sandboxes/sandbox-provider.ts';
 import { jsonOrUndefined } from '#base/reads.ts';
+import { DIAL_UPGRADE } from '#protocol/guest/http-protocol.ts';
 import { FILE_REFUSALS } from '#protocol/guest/files-protocol.ts';
 import { guestErrorBody, refusalDetails } from '#protocol/guest/answers.ts';
 
@@ -71,30 +69,16 @@ export async function connectToGuest(
   }
 }
 
-export interface UpgradeRequest {
-  readonly path: string;
-  readonly headers: readonly string[];
-  /** Sent directly after the request, without waiting for the response. */
-  readonly first?: Buffer | undefined;
-  /** The port of a dial: a 502 becomes the error `nothing_listens`. */
-  readonly port?: number | undefined;
-}
-
 /**
- * Sends a request with `Upgrade`, and resolves once the guest has switched protocols. The stream is
- * not flowing yet; `rest` holds the bytes that followed the response.
- * @throws PortholeError with the guest's refusal, or `exec_transport_error`
+ * Connects to a port of the sandbox by way of its guest. The stream is not flowing yet.
+ * @throws PortholeError `nothing_listens`, with the guest's refusal, or `exec_transport_error`
  */
-export async function upgradeConnection(
-  address: GuestAddress,
-  { path, headers, first, port }: UpgradeRequest,
-  signal?: AbortSignal,
-): Promise<{ readonly stream: Duplex; readonly rest: Buffer }> {
+export async function dialGuest(address: GuestAddress, port: number, signal?: AbortSignal): Promise<Duplex> {
   const { sandboxId, answerWithin = ANSWER_WITHIN } = address;
-  const { stream, headers: own = {} } = await connectToGuest(address, `GET ${path}`, signal);
-  const lines = [`GET ${path} HTTP/1.1`, 'Host: guest', 'Connection: Upgrade', ...headers];
-  for (const [name, value] of Object.entries(own)) lines.push(`${name}: ${value}`);
-  const request = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
+  const path = `/v1/dial/${port}`;
+  const { stream, headers = {} } = await connectToGuest(address, `GET ${path}`, signal);
+  const lines = [`GET ${path} HTTP/1.1`, 'Host: guest', 'Connection: Upgrade', `Upgrade: ${DIAL_UPGRADE}`];
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
   return new Promise((resolve, reject) => {
     const answer = new AnswerHead();
     let isSettled = false;
@@ -128,11 +112,11 @@ export async function upgradeConnection(
       if (answer.status === undefined) return;
       if (answer.status === 101) {
         settle();
-        resolve({ stream, rest: answer.rest });
+        if (answer.rest.length > 0) stream.unshift(answer.rest);
+        resolve(stream);
       } else if (answer.isComplete) {
         const refused = guestRefusal(sandboxId, answer.status, answer.rest.toString());
-        const listensNot = port !== undefined && answer.status === 502;
-        fail(listensNot ? nothingListens(sandboxId, port) : refused);
+        fail(answer.status === 502 ? nothingListens(sandboxId, port) : refused);
       }
     };
     const timer = setTimeout(() => fail(guestFailure(sandboxId, 'its guest does not answer')), answerWithin);
@@ -140,7 +124,7 @@ export async function upgradeConnection(
     stream.on('close', lost).on('end', lost).on('readable', look);
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
-    stream.write(first === undefined ? request : Buffer.concat([request, first]));
+    stream.write(`${lines.join('\r\n')}\r\n\r\n`);
   });
 }
 

@@ -1,24 +1,27 @@
-import { randomUUID } from 'node:crypto';
-import { type Duplex, Readable, Writable } from 'node:stream';
-import type { ExecCommand, ExecExit, ExecProcess } from '#core/sandboxes/sandbox-provider.ts';
+import type { Socket } from 'node:net';
+import { Readable, Writable } from 'node:stream';
+import { WebSocket } from 'ws';
+import type {
+  ExecCommand,
+  ExecExit,
+  ExecProcess,
+  GuestConnection,
+} from '#core/sandboxes/sandbox-provider.ts';
 import {
   commandExit,
   EXEC,
   type ExecRequest,
+  MAX_CONTROL_BYTES,
+  MAX_DATA_BYTES,
   STDIN_WINDOW,
   terminalSize,
 } from '#protocol/guest/exec-protocol.ts';
-import {
-  type WebSocketMessage,
-  WebSocketReader,
-  WebSocketWriter,
-} from '#protocol/guest/web-socket-protocol.ts';
 import { PortholeError } from '#base/errors.ts';
 import { boundedJson, type JsonLimits } from '#base/bounded-json.ts';
 import { coversMemory, ownMemory } from '#base/free-buffer.ts';
-import { ANSWER_WITHIN, guestFailure, turnsOf } from '#core/processes/guest-answers.ts';
-import type { Pause } from '#core/processes/parse-in-turns.ts';
-import { type GuestAddress, upgradeConnection } from './guest-connection.ts';
+import { ANSWER_WITHIN, guestFailure, textAnswer, turnsOf } from '#core/processes/guest-answers.ts';
+import { connectToGuest, type GuestAddress, guestRefusal, MAX_REFUSAL } from './guest-connection.ts';
+import { readInTurns } from './read-in-turns.ts';
 
 /** Read-ahead per stream, in bytes: several pieces, because pausing at each one costs more. */
 const AHEAD = 256 * 1024;
@@ -26,15 +29,14 @@ const AHEAD = 256 * 1024;
 /** An exit has two values. */
 const EXIT: JsonLimits = { depth: 4, values: 16 };
 
-/** Messages that are read before others may take their turn: a chunk holds up to 20,000. */
-const AT_ONCE = 64;
+/** Pieces in which a message may arrive: each costs memory beside its bytes. */
+const MAX_CHUNKS = 1024;
 
 /** Largest stdin payload of one message, in bytes. */
 const PIECE = 64 * 1024;
 
 /**
- * Starts a command in a guest. The request goes out with the handshake, so that a command costs one
- * round trip.
+ * Starts a command in a guest.
  * @throws PortholeError `invalid_request`, `exec_transport_error`
  */
 export async function startGuestCommand(
@@ -43,23 +45,8 @@ export async function startGuestCommand(
   signal?: AbortSignal,
 ): Promise<ExecProcess> {
   checkCommand(command);
-  const { argv, script, cwd, env, stdin, tty, detailId: detail_id } = command;
-  const request: ExecRequest = { argv: [...argv], script, cwd, env, stdin, tty, detail_id };
-  const { stream, rest } = await upgradeConnection(
-    address,
-    {
-      path: '/v1/exec',
-      headers: [
-        'Upgrade: websocket',
-        'Sec-WebSocket-Version: 13',
-        `Sec-WebSocket-Key: ${Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64')}`,
-      ],
-      first: WRITER.text(JSON.stringify(request)),
-    },
-    signal,
-  );
-  const started = new GuestCommand(address, stream, command, signal);
-  started.begin(rest);
+  const connection = await connectToGuest(address, 'GET /v1/exec', signal);
+  const started = new GuestCommand(address, connection, command, signal);
   await started.started;
   return started;
 }
@@ -95,13 +82,10 @@ function checkCommand({ argv, cwd = '/workspace', env = {}, tty }: ExecCommand):
 const BREAKS = 'its guest breaks the protocol';
 const CUT = 'the connection to the command was lost';
 
-const WRITER = new WebSocketWriter('client');
-
 class GuestCommand implements ExecProcess {
   readonly stdin: GuestStdin | null;
   readonly #address: GuestAddress;
-  readonly #stream: Duplex;
-  readonly #reader = new WebSocketReader('client');
+  readonly #socket: WebSocket;
   readonly #isTerminal: boolean;
   readonly #full = new Set<Readable>();
   readonly #signal: AbortSignal | undefined;
@@ -117,28 +101,19 @@ class GuestCommand implements ExecProcess {
   #dying: NodeJS.Timeout | undefined;
   #received = 0;
   #isOver = false;
-  /** Whether the rest of a chunk waits for the next turn of the event loop. */
-  #isHeld = false;
-  /** Whether the connection was lost meanwhile. */
-  #isCut = false;
-  readonly #turn: Pause;
-  /** Whether more than the next piece of output may refer to the memory of the chunk. */
-  #isShared = false;
-  #joined: (WebSocketMessage & { readonly kind: 'binary' }) | undefined;
 
   constructor(
     address: GuestAddress,
-    stream: Duplex,
-    { stdin = false, tty }: ExecCommand,
+    connection: GuestConnection,
+    command: ExecCommand,
     signal: AbortSignal | undefined,
   ) {
     this.#address = address;
-    this.#turn = turnsOf(address.sandboxId);
-    this.#stream = stream;
-    this.#isTerminal = tty !== undefined;
+    this.#isTerminal = command.tty !== undefined;
     this.#signal = signal;
+    this.#socket = this.#open(connection, command);
     if (this.#isTerminal) this.stderr.push(null);
-    this.stdin = stdin || this.#isTerminal ? new GuestStdin(stream) : null;
+    this.stdin = command.stdin || this.#isTerminal ? new GuestStdin(this.#socket) : null;
     // A caller that only reads the output sees the failure there; an unhandled rejection would end
     // the host.
     this.exited.catch(() => {});
@@ -146,20 +121,52 @@ class GuestCommand implements ExecProcess {
       () => this.#lost('its guest does not start the command'),
       address.answerWithin ?? ANSWER_WITHIN,
     );
+    signal?.addEventListener('abort', this.#abort);
+    if (signal?.aborted) this.#abort();
   }
 
-  /** @param rest bytes that followed the handshake */
-  begin(rest: Buffer): void {
-    const lost = (): void => {
-      if (this.#isHeld) this.#isCut = true;
-      else this.#lost(CUT);
-    };
-    this.#stream.on('data', (chunk: Buffer) => this.#read(chunk));
-    this.#stream.on('end', lost).on('close', lost);
-    this.#signal?.addEventListener('abort', this.#abort);
-    if (this.#signal?.aborted) return this.#abort();
-    if (rest.length > 0) this.#read(rest);
-    this.#resume();
+  #open({ stream, headers = {} }: GuestConnection, command: ExecCommand): WebSocket {
+    const socket = new WebSocket('ws://guest/v1/exec', {
+      // ws and Node's client use what any stream has.
+      createConnection: () => stream as Socket,
+      headers,
+      // The request goes out with the handshake: a command costs one round trip.
+      finishRequest: (handshake) => {
+        handshake.once('socket', () => process.nextTick(() => stream.write(firstMessage(command))));
+        handshake.end();
+      },
+      perMessageDeflate: false,
+      // One message in each turn of the event loop: a chunk may hold 20,000.
+      allowSynchronousEvents: false,
+      autoPong: false,
+      maxPayload: MAX_DATA_BYTES,
+      maxBufferedChunks: MAX_CHUNKS,
+      // Guests send each message in one piece.
+      maxFragments: 1,
+      // Masks protect caching proxies (RFC 6455 section 10.3): there are none.
+      generateMask: (mask) => mask.fill(0),
+    });
+    socket.on('open', () => {
+      stream.on('data', ({ length }: Buffer) => (this.#received += length));
+      readInTurns(stream, turnsOf(this.#address.sandboxId));
+    });
+    socket.on('message', (message: Buffer, isBinary: boolean) => {
+      try {
+        this.#take(message, isBinary);
+      } catch (error) {
+        this.#lost(BREAKS, error);
+      }
+    });
+    socket.on('unexpected-response', (_request, response) => {
+      const { sandboxId, answerWithin: within = ANSWER_WITHIN } = this.#address;
+      textAnswer(response, sandboxId, { limit: MAX_REFUSAL, within }).then(
+        (text) => this.#fail(guestRefusal(sandboxId, response.statusCode ?? 500, text)),
+        (error: unknown) => this.#fail(error),
+      );
+    });
+    socket.on('error', (error) => this.#lost(CUT, error));
+    socket.on('close', () => this.#lost(CUT));
+    return socket;
   }
 
   kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP'): void {
@@ -184,12 +191,12 @@ class GuestCommand implements ExecProcess {
   }
 
   #send(type: number, payload: string): void {
-    if (!this.#isOver) this.#stream.write(WRITER.binary(type, payload));
+    if (!this.#isOver) this.#socket.send(messageOf(type, Buffer.from(payload)));
   }
 
   #output(): Readable {
     const release = (): void => {
-      if (this.#full.delete(stream)) this.#resume();
+      if (this.#full.delete(stream) && this.#full.size === 0) this.#socket.resume();
     };
     const stream: Readable = new Readable({ highWaterMark: AHEAD, read: release });
     stream.on('close', release);
@@ -198,89 +205,20 @@ class GuestCommand implements ExecProcess {
     return stream;
   }
 
-  #read(chunk: Buffer): void {
+  #take(message: Buffer, isBinary: boolean): void {
+    // Ignore everything after the exit.
     if (this.#isOver) return;
-    this.#received += chunk.length;
-    this.#isShared = !coversMemory(chunk);
-    this.#readMessages(this.#reader.read(chunk));
-  }
-
-  #readMessages(messages: Iterator<WebSocketMessage>): void {
-    try {
-      for (let count = 1; ; count += 1) {
-        const { value: message, done } = messages.next() as IteratorResult<WebSocketMessage, undefined>;
-        if (message === undefined || done) break;
-        if (!this.#join(message)) {
-          this.#flush();
-          this.#take(message);
-          // Ignore everything after the exit.
-          if (this.#isOver) return;
-        }
-        if (count % AT_ONCE === 0 && this.#hold(() => this.#readMessages(messages))) return;
-      }
-      if (this.#joined !== undefined && !this.#isShared) ownMemory(this.#joined.payload);
-      this.#flush();
-      this.#hold(() => {});
-    } catch (error) {
-      this.#lost(BREAKS, error);
-    }
-  }
-
-  /** Whether the turn is over: then `next` runs in the next one, and nothing is read until then. */
-  #hold(next: () => void): boolean {
-    const turn = this.#turn();
-    if (turn === undefined) return false;
-    this.#isHeld = true;
-    this.#stream.pause();
-    void this.#goOn(turn, next);
-    return true;
-  }
-
-  async #goOn(turn: Promise<void>, next: () => void): Promise<void> {
-    await turn;
-    this.#isHeld = false;
-    if (!this.#isOver) next();
-    if (this.#isHeld || this.#isOver) return;
-    if (this.#isCut) this.#lost(CUT);
-    else this.#resume();
-  }
-
-  #resume(): void {
-    if (this.#full.size === 0 && !this.#isHeld) this.#stream.resume();
-  }
-
-  /** Joins a piece of output with the previous one, so that a chunk is passed on as a whole. */
-  #join(message: WebSocketMessage): boolean {
-    if (message.kind !== 'binary' || (message.type !== EXEC.stdout && message.type !== EXEC.stderr))
-      return false;
-    const before = this.#joined;
-    if (before?.type !== message.type) {
-      this.#flush();
-      this.#joined = message;
-    } else {
-      const { kind, type } = message;
-      this.#joined = { kind, type, payload: adjoin(before.payload, message.payload) };
-    }
-    return true;
-  }
-
-  #flush(): void {
-    const joined = this.#joined;
-    if (joined === undefined) return;
-    this.#joined = undefined;
-    this.#isShared = true;
-    this.#take(joined);
-  }
-
-  #take(message: WebSocketMessage): void {
-    if (message.kind !== 'binary') throw new Error(`an unexpected message: ${message.kind}`);
-    const { type, payload } = message;
+    const [type] = message;
+    if (!isBinary || type === undefined) throw new Error('a message without a type');
+    const payload = message.subarray(1);
     if (type === EXEC.stdout || type === EXEC.stderr) {
       const stream = type === EXEC.stderr && !this.#isTerminal ? this.stderr : this.stdout;
-      if (stream.destroyed || stream.push(payload)) return;
+      if (coversMemory(message)) ownMemory(payload);
+      if (payload.length === 0 || stream.destroyed || stream.push(payload)) return;
       this.#full.add(stream);
-      this.#stream.pause();
-    } else if (type === EXEC.window && payload.length === 4) {
+      this.#socket.pause();
+    } else if (payload.length > MAX_CONTROL_BYTES) throw new Error('a message is too long');
+    else if (type === EXEC.window && payload.length === 4) {
       this.stdin?.acknowledge(payload.readUInt32BE(0));
     } else if (type === EXEC.started) {
       clearTimeout(this.#late);
@@ -322,27 +260,27 @@ class GuestCommand implements ExecProcess {
     clearInterval(this.#dying);
     this.#signal?.removeEventListener('abort', this.#abort);
     this.stdin?.destroy();
-    this.#stream.destroy();
+    this.#socket.terminate();
   }
 
   /** The guest kills the process group when the connection ends. */
   readonly #abort = (): void => this.#fail(this.#signal?.reason);
 }
 
-/** Joins two pieces of one chunk in place, by moving the shorter one. */
-function adjoin(first: Buffer, second: Buffer): Buffer {
-  const whole = Buffer.from(
-    first.buffer,
-    first.byteOffset,
-    second.byteOffset + second.length - first.byteOffset,
-  );
-  if (first.length < second.length) {
-    const start = whole.length - second.length - first.length;
-    return whole.copyWithin(start, 0, first.length).subarray(start);
-  }
-  return whole
-    .copyWithin(first.length, whole.length - second.length)
-    .subarray(0, first.length + second.length);
+/** The request as a WebSocket message masked with zeros: ws sends none before it is open. */
+function firstMessage(command: ExecCommand): Buffer {
+  const { argv, script, cwd, env, stdin, tty, detailId: detail_id } = command;
+  const request: ExecRequest = { argv: [...argv], script, cwd, env, stdin, tty, detail_id };
+  const payload = Buffer.from(JSON.stringify(request));
+  const head = Buffer.alloc(14);
+  head[0] = 0x81;
+  head[1] = 0xff;
+  head.writeBigUInt64BE(BigInt(payload.length), 2);
+  return Buffer.concat([head, payload]);
+}
+
+function messageOf(type: number, payload: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.of(type), payload]);
 }
 
 /**
@@ -350,14 +288,14 @@ function adjoin(first: Buffer, second: Buffer): Buffer {
  * and notices at once when it closes, even if the command does not read its input.
  */
 class GuestStdin extends Writable {
-  readonly #stream: Duplex;
+  readonly #socket: WebSocket;
   #window = STDIN_WINDOW;
   #rest: Buffer = Buffer.alloc(0);
   #written: ((error?: Error | null) => void) | undefined;
 
-  constructor(stream: Duplex) {
+  constructor(socket: WebSocket) {
     super({ decodeStrings: true });
-    this.#stream = stream;
+    this.#socket = socket;
     // A command that ends without reading all input is not an error of the writer.
     this.on('error', () => {});
   }
@@ -374,7 +312,7 @@ class GuestStdin extends Writable {
   }
 
   override _final(done: (error?: Error | null) => void): void {
-    this.#stream.write(WRITER.binary(EXEC.stdinEnd));
+    this.#socket.send(messageOf(EXEC.stdinEnd, Buffer.alloc(0)));
     done();
   }
 
@@ -383,8 +321,7 @@ class GuestStdin extends Writable {
       const piece = this.#rest.subarray(0, Math.min(PIECE, this.#window));
       this.#rest = this.#rest.subarray(piece.length);
       this.#window -= piece.length;
-      this.#stream.write(WRITER.binaryHead(EXEC.stdin, piece.length));
-      this.#stream.write(piece);
+      this.#socket.send(messageOf(EXEC.stdin, piece));
     }
     if (this.#rest.length > 0) return;
     const done = this.#written;

@@ -55,8 +55,9 @@ export const EXEC = {
   resize: 8,
 } as const;
 
-/** Types that may arrive in pieces; payloads of all other types are short and arrive whole. */
-export const EXEC_DATA: ReadonlySet<number> = new Set([EXEC.stdin, EXEC.stdout, EXEC.stderr]);
+/** Limits of a message, in bytes: with data, and of any other type. */
+export const MAX_DATA_BYTES = 1024 * 1024;
+export const MAX_CONTROL_BYTES = 4096;
 
 /** Unacknowledged bytes of stdin: enough to keep a pipe full, few enough to hold in memory. */
 export const STDIN_WINDOW = 256 * 1024;

@@ -1,22 +1,22 @@
 /** The host side against broken or hostile guests: a test server takes the guest's position. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { EXEC } from '#protocol/guest/exec-protocol.ts';
 import { guestHealth } from '#protocol/guest/answers.ts';
-import { WebSocketReader, WebSocketWriter } from '#protocol/guest/web-socket-protocol.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 import { freeBuffer } from '#base/free-buffer.ts';
 import { AskingClient } from '#test/guest/support/asking-client.ts';
+import * as server from '#test/guest/support/web-socket-frames.ts';
 
-const server = new WebSocketWriter('server');
-const SWITCHED = Buffer.from(
-  'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
-);
+/** The answer to any upgrade but that of a WebSocket. */
+const SWITCHED = server.switched('');
 const STARTED = server.binary(EXEC.started);
 
 let folder: string;
@@ -46,22 +46,23 @@ afterEach(async () => {
 });
 
 /** Listens in place of the guest. */
-async function guest(behave: (socket: Socket) => void): Promise<void> {
+async function guest(behave: (socket: Socket, switched: Buffer) => void): Promise<void> {
   listener = createServer((socket) => {
     open.add(socket);
     socket.on('error', () => {});
-    socket.once('data', () => behave(socket));
+    socket.once('data', (request) => behave(socket, server.switched(request.toString('latin1'))));
   });
   await new Promise<void>((resolve) => listener.listen(join(folder, 'guest.sock'), resolve));
 }
 const start = () => client.exec({ argv: ['x'], stdin: true });
 
-test.each<[string, (socket: Socket) => void]>([
+test.each<[string, (socket: Socket, switched: Buffer) => void]>([
   ['never answers', () => {}],
   ['hangs up', (socket) => socket.destroy()],
   ['answers with noise', (socket) => socket.write('SSH-2.0-OpenSSH\r\n\r\n')],
   ['answers 200', (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')],
-  ['answers half a head', (socket) => socket.write(SWITCHED.subarray(0, 20))],
+  ['answers half a head', (socket, switched) => socket.write(switched.subarray(0, 20))],
+  ['answers the handshake of another', (socket) => socket.write(Buffer.concat([SWITCHED, STARTED]))],
   ['answers with an endless head', (socket) => socket.write(`HTTP/1.1 101 x\r\n${'a: b\r\n'.repeat(5000)}`)],
   [
     'refuses in words that are no JSON',
@@ -71,7 +72,7 @@ test.each<[string, (socket: Socket) => void]>([
     'refuses at great length',
     (socket) => socket.write('HTTP/1.1 500 x\r\ncontent-length: 999999999\r\n\r\nx'),
   ],
-  ['never starts the command', (socket) => socket.write(SWITCHED)],
+  ['never starts the command', (socket, switched) => socket.write(switched)],
 ])('refuses a command with exec_transport_error when the guest %s', async (_title, behave) => {
   await guest(behave);
   expect(await codeOf(start())).toBe('exec_transport_error');
@@ -82,9 +83,9 @@ test.each<[string, Buffer | undefined]>([
   ['a message is too long', Buffer.from([0x82, 127, 0, 0, 0, 0, 0xff, 0, 0, 0])],
   ['a message is of no known type', server.binary(99)],
   ['a message is a text', server.text('hello')],
-  ['a message is a fragment', Buffer.from([0x02, 1, EXEC.stdout])],
+  ['a message is in fragments', Buffer.from([0x02, 1, EXEC.stdout, 0x80, 1, 0])],
   ['a message is compressed', Buffer.from([0xc2, 1, EXEC.stdout])],
-  ['a message is masked', new WebSocketWriter('client').binary(EXEC.stdout, 'x')],
+  ['a message is masked', Buffer.from([0x82, 0x82, 0, 0, 0, 0, EXEC.stdout, 0])],
   ['a message has no type', Buffer.from([0x82, 0])],
   ['the guest closes', server.close()],
   ['a message is for the other side', server.binary(EXEC.stdinEnd)],
@@ -96,9 +97,9 @@ test.each<[string, Buffer | undefined]>([
   ['an exit is long', server.binary(EXEC.exit, `{"code":0}${' '.repeat(10_000)}`)],
   ['a signal is made up', server.binary(EXEC.exit, '{"signal":"<script>"}')],
 ])('loses a command with exec_transport_error, never exit 0, when %s', async (_title, answer) => {
-  await guest((socket) => {
-    if (answer === undefined) socket.end(Buffer.concat([SWITCHED, STARTED]));
-    else socket.write(Buffer.concat([SWITCHED, STARTED, answer]));
+  await guest((socket, switched) => {
+    if (answer === undefined) socket.end(Buffer.concat([switched, STARTED]));
+    else socket.write(Buffer.concat([switched, STARTED, answer]));
   });
   const process = await start();
   expect(await codeOf(process.exited)).toBe('exec_transport_error');
@@ -107,7 +108,9 @@ test.each<[string, Buffer | undefined]>([
 });
 
 test('keeps what came before the loss from being taken for all', async () => {
-  await guest((socket) => socket.end(Buffer.concat([SWITCHED, STARTED, server.binary(EXEC.stdout, 'half')])));
+  await guest((socket, switched) =>
+    socket.end(Buffer.concat([switched, STARTED, server.binary(EXEC.stdout, 'half')])),
+  );
   const process = await start();
   process.stderr.resume();
   let seen = '';
@@ -120,7 +123,7 @@ test('keeps what came before the loss from being taken for all', async () => {
 });
 
 test('is given up when it says nothing of the end of a killed command', async () => {
-  await guest((socket) => socket.write(Buffer.concat([SWITCHED, STARTED])));
+  await guest((socket, switched) => socket.write(Buffer.concat([switched, STARTED])));
   const process = await start();
   process.kill('SIGTERM');
   process.kill('SIGKILL');
@@ -128,10 +131,10 @@ test('is given up when it says nothing of the end of a killed command', async ()
 });
 
 test('takes nothing that comes after the exit', async () => {
-  await guest((socket) => {
+  await guest((socket, switched) => {
     const more = [server.binary(EXEC.stdout, 'more'), server.binary(EXEC.exit, '{"code":1}')];
     const first = [
-      SWITCHED,
+      switched,
       STARTED,
       server.binary(EXEC.stdout, 'out'),
       server.binary(EXEC.exit, '{"code":0}'),
@@ -145,8 +148,8 @@ test('takes nothing that comes after the exit', async () => {
 
 test('keeps what shares a chunk with output that its reader frees', async () => {
   const { promise: connected, resolve: connects } = Promise.withResolvers<Socket>();
-  await guest((socket) => {
-    socket.write(Buffer.concat([SWITCHED, STARTED]));
+  await guest((socket, switched) => {
+    socket.write(Buffer.concat([switched, STARTED]));
     connects(socket);
   });
   const process = await start();
@@ -166,8 +169,8 @@ test('keeps what shares a chunk with output that its reader frees', async () => 
 test('does not swell when output comes faster than it is read', async () => {
   let accepted = 0;
   const piece = server.binary(EXEC.stdout, Buffer.alloc(60_000));
-  await guest((socket) => {
-    socket.write(Buffer.concat([SWITCHED, STARTED]));
+  await guest((socket, switched) => {
+    socket.write(Buffer.concat([switched, STARTED]));
     const pour = (): void => {
       let more = true;
       while (more && accepted < 5000) {
@@ -190,20 +193,21 @@ test('does not swell when output comes faster than it is read', async () => {
 
 test('holds stdin back beyond its window, and takes no more credit than it gave', async () => {
   let received = 0;
-  let send: ((bytes: Buffer) => void) | undefined;
-  await guest((socket) => {
-    socket.write(Buffer.concat([SWITCHED, STARTED]));
-    const reader = new WebSocketReader('server');
-    socket.on('data', (chunk) => {
-      for (const message of reader.read(chunk)) received += message.payload.length;
-    });
-    send = (answer) => socket.write(answer);
+  const { promise: connected, resolve: connects } = Promise.withResolvers<WebSocket>();
+  const http = createHttpServer().on('upgrade', (request, socket, head) => {
+    new WebSocketServer({ noServer: true }).handleUpgrade(request, socket, head, connects);
   });
-  const process = await start();
+  listener = http.on('connection', (socket) => open.add(socket));
+  await new Promise<void>((resolve) => listener.listen(join(folder, 'guest.sock'), resolve));
+  const starting = start();
+  const socket = await connected;
+  socket.on('message', (message: Buffer, isBinary) => (received += isBinary ? message.length - 1 : 0));
+  socket.send(Buffer.of(EXEC.started));
+  const process = await starting;
   process.stdin?.write(Buffer.alloc(3_000_000));
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect(received).toBe(262_144);
-  send?.(server.binary(EXEC.window, Buffer.from([0xff, 0xff, 0xff, 0xff])));
+  socket.send(Buffer.of(EXEC.window, 0xff, 0xff, 0xff, 0xff));
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect(received).toBe(2 * 262_144);
   process.stdout.destroy();

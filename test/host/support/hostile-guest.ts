@@ -7,7 +7,7 @@ import { createServer, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { EXEC } from '#protocol/guest/exec-protocol.ts';
 import { listenInFolder } from '#base/socket-path.ts';
-import { WebSocketWriter } from '#protocol/guest/web-socket-protocol.ts';
+import * as server from '#test/guest/support/web-socket-frames.ts';
 
 export interface Reader {
   readonly method: string;
@@ -93,7 +93,6 @@ const RAW: Readonly<Record<string, string>> = {
   'interim responses': repeated('HTTP/1.1 103 Early Hints\r\n\r\n'),
 };
 
-const server = new WebSocketWriter('server');
 const frames = (...all: readonly Buffer[]): Buffer =>
   Buffer.concat(Array.from({ length: 4_000 }, () => all).flat());
 const small = frames(server.binary(EXEC.stdout, 'a'), server.binary(EXEC.stderr, 'b'));
@@ -103,7 +102,6 @@ const FRAMES: Readonly<Record<string, Buffer>> = {
   'empty events': frames(server.binary(EXEC.started)),
   'lines of a megabyte': server.binary(EXEC.stdout, Buffer.alloc(1_000_000, 'x')),
 };
-const SWITCHED = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
 const PROCESS = {
   id: 'x',
   name: null,
@@ -122,8 +120,8 @@ const PROCESS = {
 
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 
-function pour(socket: Socket, first: string, block: Buffer): void {
-  socket.write(first, 'latin1');
+function pour(socket: Socket, first: Buffer | string, block: Buffer): void {
+  socket.write(first);
   const more = (): void => {
     while (!socket.destroyed && socket.write(block));
   };
@@ -135,7 +133,7 @@ function answer(socket: Socket, kind: string, head: string): void {
   const path = head.split(' ')[1] ?? '';
   const raw = RAW[kind];
   if (path === '/v1/exec') {
-    pour(socket, SWITCHED, Buffer.concat([server.binary(EXEC.started), FRAMES[kind] ?? small]));
+    pour(socket, server.switched(head), Buffer.concat([server.binary(EXEC.started), FRAMES[kind] ?? small]));
   } else if (/^GET \/v1\/processes\/[^/ ]+ /.test(head)) {
     const body = JSON.stringify(PROCESS);
     socket.end(`HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
