@@ -4,60 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { DOMAIN, LABELS } from '../protocol/cluster-labels.ts';
-import type { PreviewFacts } from '../protocol/preview-facts.ts';
+import { NOTE_IDS, PREVIEW_NOTES, type PreviewFacts } from '../protocol/preview-facts.ts';
 
 export { DOMAIN, LABELS, SANDBOX_POD_LABELS } from '../protocol/cluster-labels.ts';
-
-/** How a value is stored in an annotation. */
-interface Note<T> {
-  readonly annotation: string;
-  /** Admission refuses to change it. */
-  readonly isFixed: boolean;
-  readonly write: (value: T) => string;
-  /** Undefined for text that was not written so. */
-  readonly read: (text: string) => T | undefined;
-}
-
-function note<T>(name: string, write: Note<T>['write'], read: Note<T>['read']): Note<T> {
-  return { annotation: `${DOMAIN}/${name}`, isFixed: true, write, read };
-}
-
-const textNote = (name: string) => note<string>(name, String, (text) => text || undefined);
-const timeNote = (name: string) => note<Date>(name, formatTime, parseTime);
-
-/** Names, writes, reads and fixes each value. A new one needs no other place. */
-const PREVIEW_NOTES: { readonly [K in keyof PreviewFacts]: Note<PreviewFacts[K]> } = {
-  runId: textNote('run'),
-  owner: textNote('owner'),
-  sandboxId: textNote('sandbox'),
-  podName: textNote('pod'),
-  targetPort: note<number>('target-port', String, parsePort),
-  startedAt: timeNote('started-at'),
-  expiresAt: { ...timeNote('expires-at'), isFixed: false },
-  maxUntil: timeNote('max-until'),
-};
-
-const NOTE_IDS = Object.keys(PREVIEW_NOTES) as readonly (keyof PreviewFacts)[];
-
-/** The annotations of a preview's route. */
-export function writeNotes(notes: PreviewFacts): Record<string, string> {
-  const written = <K extends keyof PreviewFacts>(id: K) => {
-    const { annotation, write }: Note<PreviewFacts[K]> = PREVIEW_NOTES[id];
-    const value = notes[id] as PreviewFacts[K] | undefined;
-    return value === undefined ? [] : [[annotation, write(value)]];
-  };
-  return Object.fromEntries(NOTE_IDS.flatMap(written));
-}
-
-/** Without the values that are missing or unreadable. */
-export function readNotes(annotations: Readonly<Record<string, string>>): Partial<PreviewFacts> {
-  const read = (id: keyof PreviewFacts) => {
-    const text = annotations[PREVIEW_NOTES[id].annotation];
-    const value = text === undefined ? undefined : PREVIEW_NOTES[id].read(text);
-    return value === undefined ? [] : [[id, value]];
-  };
-  return Object.fromEntries(NOTE_IDS.flatMap(read));
-}
+export { formatTime, parseTime, readNotes, writeNotes } from '../protocol/preview-facts.ts';
 
 /** The state of a preview. Set on its route only, except `attempt`, which its Service has too. */
 export const ANNOTATIONS = {
@@ -169,28 +119,6 @@ export function selector(labels: Readonly<Record<string, string>>): string {
   return Object.entries(labels)
     .map(([name, value]) => `${name}=${value}`)
     .join(',');
-}
-
-const RFC_3339_UTC =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
-
-/** RFC 3339 in UTC, with milliseconds. */
-export function formatTime(time: Date): string {
-  return time.toISOString();
-}
-
-/** The time in an annotation; undefined if it is not RFC 3339 in UTC. */
-export function parseTime(text: string | undefined): Date | undefined {
-  if (text === undefined || !RFC_3339_UTC.test(text)) return undefined;
-  const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? undefined : time;
-}
-
-/** A TCP port in decimal; undefined otherwise. */
-function parsePort(text: string): number | undefined {
-  if (!/^[1-9]\d{0,4}$/.test(text)) return undefined;
-  const port = Number(text);
-  return port <= 65_535 ? port : undefined;
 }
 
 /** The Host that the app behind a preview receives: dev servers reject unknown host names. */

@@ -8,6 +8,7 @@ import { isPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { Clock } from '#base/clock-and-ids.ts';
 import { anySignal } from '#base/concurrency.ts';
+import { PreviewFactsSchema } from '#protocol/preview-facts.ts';
 import { askForPage } from './http-app-probe.ts';
 
 /**
@@ -42,19 +43,10 @@ export function selected<P extends StoredPreview>(
 /** A preview as stored in its file: without the URL, which depends on the gateway's address. */
 export type StoredPreview = Omit<Preview, 'url'>;
 
-const time = z.iso.datetime().transform((text) => new Date(text));
-const StoredSchema = z.strictObject({
+const StoredSchema = PreviewFactsSchema.extend({
   name: z.string(),
   token: z.string().refine(isPreviewToken),
-  runId: z.string(),
-  owner: z.string(),
-  sandboxId: z.string(),
-  podName: z.string(),
-  targetPort: z.number(),
-  createdAt: time,
-  startedAt: time,
-  expiresAt: time,
-  maxUntil: time,
+  createdAt: PreviewFactsSchema.shape.startedAt,
   localPort: z.number(),
   uid: z.string(),
   version: z.string(),
