@@ -26,6 +26,7 @@ import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { missing } from './cluster/fixture/cluster.ts';
 import { sharedFixture } from './cluster/fixture/fixture-location.ts';
 import { signalMachine } from './cluster/fixture/machine-processes.ts';
+import { changedSince, suitesLeftOut } from './suites-by-path.ts';
 
 /** One line a suite and try, as the reporter writes it. */
 interface Tally {
@@ -48,6 +49,7 @@ const BENCHES = '/test/bench/';
 /** Suites that start no process: most mistakes show in them, within minutes. */
 const CHEAP = /\/test\/(?:core|console|constructs|infra|policies|handlers|client|build)\//;
 
+const ROOT = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'porthole-tally-'));
 const tallyFile = join(folder, 'tally');
 const jest = createRequire(import.meta.url).resolve('jest/bin/jest');
@@ -147,10 +149,10 @@ const IN_LANE = [
  * cheap ones come first. With a cluster, both lanes begin with what uses it, which mostly waits,
  * and the others with the cheap ones: they take from the end.
  */
-function chunksOfAll(withCluster: boolean): string[][] {
-  const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
-    join(import.meta.dirname, file),
-  );
+function chunksOfAll(withCluster: boolean, leftOut: readonly string[]): string[][] {
+  const files = globSync('**/*.test.ts', { cwd: import.meta.dirname })
+    .map((file) => join(import.meta.dirname, file))
+    .filter((file) => !leftOut.includes(relative(ROOT, file)));
   // The longest first, as jest has it where it knows no durations.
   const suites = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
   const below = (...folders: string[]) =>
@@ -229,6 +231,20 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
   }
 }
 
+/**
+ * With `PORTHOLE_TEST_SINCE=<commit>`, as in CI: the suites of `suites-by-path.ts` that no change
+ * since that commit concerns. The output names them.
+ */
+function leftOutSince(commit: string): string[] {
+  const changed = changedSince(commit);
+  if (changed === undefined)
+    process.stdout.write(`all suites run: ${commit} is no ancestor of what is checked out\n`);
+  const leftOut = changed === undefined ? [] : suitesLeftOut(changed);
+  for (const suite of leftOut)
+    process.stdout.write(`left out: ${suite}: nothing that it covers has changed since ${commit}\n`);
+  return leftOut;
+}
+
 /** The share of all processors that is idle during the next milliseconds. */
 async function idleShare(ms: number): Promise<number> {
   const times = () => {
@@ -285,7 +301,8 @@ try {
       await run([...wanted, ...(isUp ? [] : ['--testPathIgnorePatterns', '/node_modules/', CLUSTER])]),
     );
   else {
-    await runInLanes(wanted, chunksOfAll(isUp));
+    const since = process.env['PORTHOLE_TEST_SINCE'] ?? '';
+    await runInLanes(wanted, chunksOfAll(isUp, since === '' ? [] : leftOutSince(since)));
     if (!isUp)
       process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
   }
