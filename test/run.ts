@@ -132,7 +132,11 @@ async function run(options: readonly string[], lane?: { readonly nicer: number }
  */
 const LANES = 2;
 const IDLE_MS = 2_000;
-const THIRD = { share: 0.15, nicer: 5, takes: (file: string) => !file.includes(CLUSTER) };
+const THIRD = {
+  share: 0.15,
+  nicer: 5,
+  takes: (file: string) => !file.includes(CLUSTER) && !file.includes(BROWSERS),
+};
 const FOURTH = { share: 0.25, nicer: 10, takes: (file: string) => CHEAP.test(file) };
 /** Suites of one jest process. */
 const CHUNK = { cheap: 40, cluster: 7, other: 6 };
@@ -147,7 +151,8 @@ const IN_LANE = [
  * Every suite. Those with a browser, which keep a core busy, are two chunks. Those that share an
  * engine or mount buckets are one, and so are the benchmarks, which wait half of their time. The
  * cheap ones come first. With a cluster, both lanes begin with what uses it, which mostly waits,
- * and the others with the cheap ones: they take from the end.
+ * and the others with the cheap ones: they take from the end. The two chunks with a browser follow
+ * each other, so the first begins beside the cluster's: together they take longest.
  */
 function chunksOfAll(withCluster: boolean, leftOut: readonly string[]): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname })
@@ -176,14 +181,15 @@ function chunksOfAll(withCluster: boolean, leftOut: readonly string[]): string[]
     others.filter((file) => CHEAP.test(file)),
     CHUNK.cheap,
   );
+  const onCluster = withCluster ? dealt(below(CLUSTER), CHUNK.cluster) : [];
   const chunks = [
-    ...(withCluster ? [...dealt(below(CLUSTER), CHUNK.cluster), below(BENCHES)] : cheap),
-    // The longest first: they would be the last to end if they began later. The engine's go beside
-    // those of browsers, which run into their time-outs beside each other.
+    ...(withCluster ? onCluster.slice(0, LANES) : cheap),
     below(CONSOLE),
-    below(...ENGINE),
+    ...onCluster.slice(LANES),
+    below(BENCHES),
+    // The longest first: they would be the last to end if they began later.
     below(BROWSERS).filter((file) => !file.includes(CONSOLE)),
-    ...(withCluster ? [] : [below(BENCHES)]),
+    below(...ENGINE),
     ...tapered(
       others.filter((file) => !CHEAP.test(file)),
       CHUNK.other,
@@ -207,8 +213,19 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
     codes.push(await run([...options, ...IN_LANE, '--runTestsByPath', ...chunk], { nicer }));
     if (onCluster.delete(chunk) && onCluster.size === 0) signalMachine(sharedFixture().runFolder, 'SIGSTOP');
   };
+  let runsBrowsers = false;
+  const hasBrowsers = (chunk: readonly string[]) => chunk.some((file) => file.includes(BROWSERS));
+  /** Browsers beside each other run into their time-outs: the lane that has some takes the next. */
   const lane = async (): Promise<void> => {
-    for (let chunk = left.shift(); chunk !== undefined; chunk = left.shift()) await runChunk(chunk);
+    for (;;) {
+      const next = left.findIndex((chunk) => !runsBrowsers || !hasBrowsers(chunk));
+      const [chunk] = next === -1 ? [] : left.splice(next, 1);
+      if (chunk === undefined) return;
+      const browsers = hasBrowsers(chunk);
+      runsBrowsers ||= browsers;
+      await runChunk(chunk);
+      if (browsers) runsBrowsers = false;
+    }
   };
   const idleLane = async ({ share, nicer, takes }: typeof THIRD): Promise<void> => {
     while (left.at(-1)?.every(takes)) {
