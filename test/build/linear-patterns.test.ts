@@ -28,8 +28,6 @@ const COMPUTED: Readonly<Record<string, readonly string[]>> = {
   ],
   // The pattern is the user's own, and so is the processor time: the guest matches it.
   'guest/files/search-files.ts': [],
-  // Longest path of an event: 10 KB.
-  'host/serverless/gateway-event.ts': ['(/api/runs/([^/]+)/previews/([^/]+))$', '^.*?(/?)$'],
 };
 
 /** Longest that one pattern may take altogether: an exponential one takes for ever. */
