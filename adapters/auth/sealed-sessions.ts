@@ -84,7 +84,7 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
 
     async beginOidc(callback, returnTo) {
       if (oidc === undefined) {
-        throw new PortholeError('not_found', 'There is no identity provider to sign in at', {
+        throw new PortholeError('not_found', 'No identity provider is configured', {
           remedy: 'set OIDC_CLIENT_ID, or sign in with a key.',
         });
       }

@@ -109,7 +109,7 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     async open({ org: _org, ...spec }: PreviewSpec) {
       const present = byToken(spec.token);
       if (present !== undefined) return { preview: withUrl(present), created: false };
-      if (live.size >= maxTotal) throw tooManyPreviews(`${maxTotal} previews that may live`);
+      if (live.size >= maxTotal) throw tooManyPreviews(`${maxTotal} previews of this installation`);
       const stored = {
         ...spec,
         name: previewName(spec.token),

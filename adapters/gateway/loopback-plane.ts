@@ -114,8 +114,7 @@ export function createLoopbackPlane({
       if (present !== undefined) return { preview: present.preview, created: false };
       const underWay = opening.get(name);
       if (underWay !== undefined) return { preview: (await underWay).preview, created: false };
-      if (sessions.size + opening.size >= maxTotal)
-        throw tooManyPreviews(`${maxTotal} sessions that may be open`);
+      if (sessions.size + opening.size >= maxTotal) throw tooManyPreviews(`${maxTotal} sessions`);
       const pending = begin(spec, name);
       opening.set(name, pending);
       return { preview: (await pending).preview, created: true };

@@ -107,7 +107,7 @@ export async function dialGuest(address: GuestAddress, port: number, signal?: Ab
       try {
         answer.add(chunk);
       } catch (error) {
-        return fail(guestFailure(sandboxId, 'its guest breaks the protocol', error));
+        return fail(guestFailure(sandboxId, 'its guest violates the protocol', error));
       }
       if (answer.status === undefined) return;
       if (answer.status === 101) {

@@ -79,7 +79,7 @@ function checkCommand({ argv, cwd = '/workspace', env = {}, tty }: ExecCommand):
   }
 }
 
-const BREAKS = 'its guest breaks the protocol';
+const BREAKS = 'its guest violates the protocol';
 const CUT = 'the connection to the command was lost';
 
 class GuestCommand implements ExecProcess {

@@ -44,7 +44,7 @@ export async function decideApproval(
   if (result === undefined) {
     throw new PortholeError(
       'approval_not_found',
-      `Run ${run.id} has asked for no approval ${requestId}: its timeline has the request_id of each.`,
+      `Run ${run.id} has no approval ${requestId}: its timeline has the request_id of each.`,
     );
   }
   const { decided, approval, also } = result;

@@ -139,8 +139,8 @@ async function leave(
 }
 
 function stopped(): PortholeError {
-  return new PortholeError('service_unavailable', 'No decision yet, and this connection ends', {
-    remedy: 'send the same request again, it is still waited for.',
+  return new PortholeError('service_unavailable', 'No decision yet, and this connection is closing', {
+    remedy: 'send the same request again: the approval is still pending.',
   });
 }
 
@@ -152,7 +152,7 @@ async function refusal(
   if (status === 'denied') {
     return new PortholeError(
       'approval_denied',
-      `Denied (${request})${reason === null ? '' : `: “${reason}”`}. Do not ask again before you have changed what was asked for, or talked to the owner.`,
+      `Denied (${request})${reason === null ? '' : `: “${reason}”`}. Change the request or talk to the owner before you ask again.`,
     );
   }
   if (status === 'timed_out') {

@@ -176,6 +176,6 @@ export function watchSession(
 ): WatchedCredential {
   return watchWhileValid(clock, {
     validUntil: async () => ((await sessions.lasts(session)) ? session.expiresAt : undefined),
-    over: () => new PortholeError('unauthorized', 'This session is over', { remedy: 'sign in again.' }),
+    over: () => new PortholeError('unauthorized', 'This session has ended', { remedy: 'sign in again.' }),
   });
 }

@@ -57,7 +57,7 @@ export async function createDelegation(
   if (!(await records.delegations.create(delegation, MAX_DELEGATIONS))) {
     throw new PortholeError(
       'too_many_delegations',
-      `Sandbox ${id} has ${MAX_DELEGATIONS} delegations, the most that it may have at a time`,
+      `Sandbox ${id} has ${MAX_DELEGATIONS} delegations, the maximum`,
       { remedy: 'revoke one, or let some expire.' },
     );
   }
@@ -67,11 +67,9 @@ export async function createDelegation(
 /** @throws PortholeError `invalid_request` */
 function checkGrant({ scopes, commands, paths }: Grant): Grant {
   if (commands !== null && !scopes.includes('exec')) {
-    throw new PortholeError(
-      'invalid_request',
-      'commands: they limit the scope exec, which is not asked for',
-      { remedy: 'leave them out, or add exec to scopes.' },
-    );
+    throw new PortholeError('invalid_request', 'commands: needs the scope exec, which is not requested', {
+      remedy: 'leave them out, or add exec to scopes.',
+    });
   }
   if (paths !== null && scopes.includes('exec')) {
     throw new PortholeError(
@@ -96,16 +94,16 @@ export async function renewDelegation(
   if (delegation !== undefined) return { delegation, token: await credentialOf(tokens, delegation) };
   const known = (await delegations.list(sandbox, clock.now())).some(({ id }) => id === delegationId);
   if (!known) throw delegationNotFound(delegationId);
-  throw new PortholeError('delegation_not_renewable', `Delegation ${delegationId} was made to end once`, {
-    remedy: 'make another one.',
+  throw new PortholeError('delegation_not_renewable', `Delegation ${delegationId} is not renewable`, {
+    remedy: 'create another one.',
   });
 }
 
 export function delegationNotFound(id: string): PortholeError {
   return new PortholeError(
     'delegation_not_found',
-    `This sandbox has no delegation ${JSON.stringify(id.slice(0, 80))} that lasts: it has expired, was revoked or never was.`,
-    { remedy: 'Make another one.' },
+    `This sandbox has no active delegation ${JSON.stringify(id.slice(0, 80))}: it expired, was revoked or never existed.`,
+    { remedy: 'Create another one.' },
   );
 }
 

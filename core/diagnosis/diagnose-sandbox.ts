@@ -72,10 +72,10 @@ export async function diagnoseSandbox(
 }
 
 const NOT_RUNNING = {
-  absent: 'The sandbox of this run is gone: make a new run',
-  creating: 'The sandbox is still being made: ask again in a moment',
+  absent: 'The sandbox of this run no longer exists: create a new run',
+  creating: 'The sandbox is still being created: try again in a moment',
   stopped:
-    'The sandbox does not run: run a command in it, which starts it again if it died by itself, then start the server',
+    'The sandbox is not running: run a command in it, which restarts it after a crash, then start the server',
 } as const;
 
 function portsToLookInto(

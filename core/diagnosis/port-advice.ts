@@ -63,8 +63,7 @@ function unreachable({ port, needsOpenAddress, listeners, http, framework }: Por
   if (!needsOpenAddress && addresses !== undefined && !addresses.some(isReachedOnLoopback)) {
     return `It listens on ${addresses.join(' and ')} only, which previews here do not reach: start it on 127.0.0.1 or on all addresses (${bindHint(framework, port)}).`;
   }
-  if (http.kind === 'refused')
-    return `Port ${port} is listened on but takes no connection: start the server again.`;
+  if (http.kind === 'refused') return `Port ${port} is open but accepts no connections: restart the server.`;
   return undefined;
 }
 
@@ -77,10 +76,10 @@ function bindHint(framework: Framework | undefined, port: number): string {
 function noHttp({ port, http }: PortFacts): string | undefined {
   const { kind } = http;
   if (kind === 'silent') {
-    return `Port ${port} takes the connection but has not answered within 5 seconds: it may still be compiling, so ask again; if it stays so, look at the server's log.`;
+    return `Port ${port} accepts connections but did not answer within 5 seconds: it may still be compiling. Try again, then read the server's log.`;
   }
   if (kind === 'hung_up') {
-    return `Port ${port} takes the connection and ends it without an answer: a preview needs a server that speaks plain HTTP.`;
+    return `Port ${port} closes connections without an answer: a preview needs a server that speaks plain HTTP.`;
   }
   if (kind === 'malformed') {
     return `Port ${port} does not answer in valid HTTP (${http.what}): a preview needs a server that speaks plain HTTP.`;

@@ -123,7 +123,10 @@ export async function saveDraft(
     throw new PortholeError(
       'draft_conflict',
       `The draft is at revision ${saving.draft.revision}, not ${revision}`,
-      { remedy: 'read it again, and save on top of that.', details: { revision: saving.draft.revision } },
+      {
+        remedy: 'read it again, and save against that revision.',
+        details: { revision: saving.draft.revision },
+      },
     );
   }
   return saving.draft;

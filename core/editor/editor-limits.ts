@@ -96,7 +96,7 @@ export function readEntrypoint(entrypoint: string): Entrypoint {
 /** The error of a run when its process ended during the run. */
 export const CUT_OFF: ToolRunError = {
   code: 'interrupted',
-  message: 'The service ended in the middle of it: run again.',
+  message: 'The service stopped during the run: run again.',
   traceback: null,
 };
 

@@ -155,10 +155,10 @@ function commandOf(programs: ToolPrograms, language: ToolLanguage, mebibytes: nu
 
 function cutOff(cut: 'timed_out' | 'too_much_output', limitMs: number): ToolRunError {
   return cut === 'timed_out'
-    ? toolError('timed_out', `It had not returned after ${limitMs / 1_000} seconds, and was ended.`)
+    ? toolError('timed_out', `It did not return within ${limitMs / 1_000} seconds and was stopped.`)
     : toolError(
         'too_much_output',
-        `It printed more than ${MAX_PRINTED_BYTES / 1024 / 1024} MiB, and was ended: print less, or write to a file.`,
+        `It printed more than ${MAX_PRINTED_BYTES / 1024 / 1024} MiB and was stopped: print less, or write to a file.`,
       );
 }
 
@@ -183,7 +183,7 @@ async function resultOf(
   if (written === undefined) {
     return toolError(
       'bad_result',
-      `What it gave back is longer than ${MAX_RESULT_BYTES} bytes as JSON: return less, or keep it in a file of the session.`,
+      `Its result is longer than ${MAX_RESULT_BYTES} bytes as JSON: return less, or keep it in a file of the session.`,
     );
   }
   return readToolResult(written.toString('utf8'));
@@ -198,13 +198,13 @@ function withoutResult({ code, signal }: ExecExit, language: ToolLanguage, mebib
     const program = language === 'python' ? 'python3' : 'node';
     return toolError(
       'no_interpreter',
-      `There is no ${program} in the sandbox: an operator can have sandboxes made from an image with it.`,
+      `There is no ${program} in the sandbox: ask an administrator for an image with it.`,
     );
   }
   if (code === NOT_LAUNCHED) {
     return toolError(
       'sandbox_failed',
-      'It could not be started in its sandbox: its disk is full, or what the tool has left there is in the way. Run again.',
+      'It could not start in its sandbox: the disk is full, or files of an earlier run are in the way. Run again.',
     );
   }
   const killed = signal ?? BY_SIGNAL.get(code);

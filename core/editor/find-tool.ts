@@ -71,6 +71,6 @@ export async function findToolRun(
 
 export function toolNotFound(id: string): PortholeError {
   return new PortholeError('tool_not_found', `Tool ${id} does not exist`, {
-    remedy: 'POST /api/v1/editor/tools makes one.',
+    remedy: 'POST /api/v1/editor/tools creates one.',
   });
 }

@@ -197,20 +197,18 @@ function refusal(
   if (begun.kind === 'expired') return snapshotExpired(run);
   if (begun.kind === 'busy') {
     return new PortholeError('snapshot_busy', `Run ${begun.runId} of this snapshot is under way`, {
-      remedy: 'wait for its end, because they share files and state.',
+      remedy: 'wait until it ends: runs of a snapshot share files and state.',
       details: { run_id: begun.runId },
     });
   }
   if (begun.kind === 'full') {
     return new PortholeError(
       'quota_exceeded',
-      `The snapshots of your runs would have ${begun.bytes} bytes, of ${snapshotTotalBytes} at most: they go when they expire, so try again later, or run less code and keep less state.`,
+      `The snapshots of your runs would have ${begun.bytes} bytes; the maximum is ${snapshotTotalBytes}. Wait until some expire, or keep less code and state.`,
       { details: { bytes: begun.bytes, most: snapshotTotalBytes } },
     );
   }
-  return new PortholeError(
-    'too_many_tool_runs',
-    `You have ${begun.running} runs under way, which is the most`,
-    { remedy: 'wait for one to end.' },
-  );
+  return new PortholeError('too_many_tool_runs', `You have ${begun.running} active runs, the maximum`, {
+    remedy: 'wait for one to end.',
+  });
 }

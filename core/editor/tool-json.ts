@@ -64,10 +64,11 @@ const HALF = 'half a character (a lone surrogate): remove it';
 function faultOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value.isWellFormed() ? undefined : HALF;
   if (typeof value !== 'number') return undefined;
-  if (!Number.isFinite(value)) return 'a number that no double is, such as 1e400: send it as a text';
+  if (!Number.isFinite(value))
+    return 'a number outside the range of a double, such as 1e400: send it as a string';
   const isInteger = Number.isInteger(value) && Math.abs(value) < EXPONENT;
   return isInteger && !Number.isSafeInteger(value)
-    ? `an integer near ${value} that is beyond 2^53, which not everybody reads alike: send it as a text`
+    ? `an integer near ${value} beyond 2^53, which parsers read differently: send it as a string`
     : undefined;
 }
 

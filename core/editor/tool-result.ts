@@ -27,13 +27,12 @@ export function readToolResult(written: string): ToolResult | ToolRunError {
   try {
     read = JSON.parse(written);
   } catch {
-    return bad('What it gave back is not JSON.');
+    return bad('Its result is not JSON.');
   }
-  if (isTooDeep(read))
-    return bad(`What it gave back nests deeper than ${MAX_DEPTH} levels: make it flatter.`);
+  if (isTooDeep(read)) return bad(`Its result nests deeper than ${MAX_DEPTH} levels: make it flatter.`);
   if (isBeyondNumbers(read))
-    return bad('What it gave back holds a number that no double is: return it as a text.');
-  if (!isObject(read)) return bad('What it gave back is not JSON of a result.');
+    return bad('Its result contains a number outside the range of a double: return it as a string.');
+  if (!isObject(read)) return bad('Its result is not a JSON result.');
   if ('error' in read) return readError(read['error']);
   return readResult(read['result']);
 }
@@ -61,12 +60,12 @@ function readResult(result: unknown): ToolResult | ToolRunError {
 function readActions(given: unknown): readonly NextAction[] | string {
   if (!Array.isArray(given)) return `It returned next_actions that are ${nameOf(given)}, and must be a list.`;
   if (given.length > MAX_ACTIONS)
-    return `It returned ${given.length} next_actions; ${MAX_ACTIONS} are the most.`;
+    return `It returned ${given.length} next_actions; the maximum is ${MAX_ACTIONS}.`;
   const ids = new Set<string>();
   for (const action of given as unknown[]) {
     const id = isObject(action) ? action['id'] : undefined;
     if (typeof id !== 'string' || id === '' || id.length > MAX_ACTION_ID_CHARS) {
-      return `It returned a next action without an id: each needs a text of 1 to ${MAX_ACTION_ID_CHARS} characters.`;
+      return `It returned a next action without an id: each needs a string of 1 to ${MAX_ACTION_ID_CHARS} characters.`;
     }
     if (ids.has(id)) return `It returned two next actions with the id ${JSON.stringify(id)}.`;
     ids.add(id);
@@ -75,7 +74,7 @@ function readActions(given: unknown): readonly NextAction[] | string {
 }
 
 function readError(error: unknown): ToolRunError {
-  if (!isObject(error)) return bad('What it gave back is not JSON of a result.');
+  if (!isObject(error)) return bad('Its result is not a JSON result.');
   const { code, message, traceback } = error;
   return {
     code: typeof code === 'string' && FROM_RUNNER.has(code) ? (code as ToolRunError['code']) : 'code_error',

@@ -97,5 +97,5 @@ export function checkInputs(inputs: JsonValue): void {
   }
   const fault = jsonFault(inputs);
   if (fault !== undefined)
-    throw new PortholeError('invalid_inputs', `The inputs hold ${formatFault(fault)}.`);
+    throw new PortholeError('invalid_inputs', `The inputs contain ${formatFault(fault)}.`);
 }

@@ -50,7 +50,7 @@ export async function checkSchemas(
   };
   for (const [name, schema] of Object.entries(schemas)) {
     if (isTooDeep(schema)) throw malformed(name, `it nests deeper than ${MAX_DEPTH} levels`);
-    if (isBeyondNumbers(schema)) throw malformed(name, 'it holds a number that no double is');
+    if (isBeyondNumbers(schema)) throw malformed(name, 'it contains a number outside the range of a double');
   }
   const isValidated = inputs !== undefined && inputSchema != null;
   const result = await validate.validate(
@@ -66,7 +66,7 @@ export async function checkSchemas(
     case 'unfit':
       throw new PortholeError(
         'invalid_inputs',
-        `The inputs do not fit input_schema: ${result.reasons.join('; ')}.`,
+        `The inputs do not match input_schema: ${result.reasons.join('; ')}.`,
         { details: { reasons: result.reasons } },
       );
     case 'too_costly':

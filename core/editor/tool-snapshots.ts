@@ -25,7 +25,7 @@ export function measureSnapshot(payload: unknown, most: number): number {
   }
   const fault = jsonFault(payload);
   if (fault !== undefined)
-    throw new PortholeError('invalid_snapshot', `The snapshot holds ${formatFault(fault)}.`);
+    throw new PortholeError('invalid_snapshot', `The snapshot contains ${formatFault(fault)}.`);
   const bytes = Buffer.byteLength(canonical(payload));
   if (bytes > most) throw snapshotTooLarge(most, `has ${bytes} bytes as canonical JSON`);
   return bytes;
@@ -40,7 +40,7 @@ export function snapshotTooLarge(most: number, what: string): PortholeError {
 
 function canonical(payload: unknown): string {
   const text = canonicalize(payload);
-  if (text === undefined) throw new PortholeError('invalid_snapshot', 'The snapshot is no JSON value.');
+  if (text === undefined) throw new PortholeError('invalid_snapshot', 'The snapshot is not a JSON value.');
   return text;
 }
 

@@ -49,7 +49,7 @@ export async function readWorkspaceFile(
         if (at === size) return;
         throw new PortholeError(
           'exec_transport_error',
-          `read failed: ${absolute}: ${at} of ${size} bytes. It became shorter while it was read`,
+          `read failed: ${absolute}: ${at} of ${size} bytes. It was truncated while it was read`,
           { remedy: 'read it again.' },
         );
       } catch (error) {
@@ -91,7 +91,7 @@ async function openAt(
   const { 'content-length': length = '', etag } = answer.headers;
   if (!/^\d{1,15}$/.test(length) || answer.statusCode !== (from > 0 ? 206 : 200) || etag === undefined) {
     answer.destroy();
-    throw connectionLost(sandboxId, new Error('its guest breaks the protocol'));
+    throw connectionLost(sandboxId, new Error('its guest violates the protocol'));
   }
   return { bytes: answer, size: from + Number(length), version: etag };
 }

@@ -137,7 +137,7 @@ function checkOption(option: string): string {
   // The value is not repeated: it may be a secret with a mistyped option name.
   if (form === undefined)
     throw failed(`s3fs option ${JSON.stringify(name.slice(0, 60))} is not supported here`);
-  if (!form.test(rest.join('='))) throw failed(`s3fs option ${name} has a value that it cannot have`);
+  if (!form.test(rest.join('='))) throw failed(`s3fs option ${name} has an invalid value`);
   return option;
 }
 

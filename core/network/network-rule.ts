@@ -17,7 +17,7 @@ export function readRule(input: RuleInput, list: 'allow' | 'deny'): NetworkRule 
   const host = readPattern(given.host, list);
   if ('problem' in host) return `${JSON.stringify(given.host)}: ${host.problem}`;
   const badPath = paths?.find((path) => !/^\/[\w\-./~!$&'()*+,=:@]*$/.test(path) || path.includes('..'));
-  if (badPath !== undefined) return `${given.host}: ${JSON.stringify(badPath)} is no plain path`;
+  if (badPath !== undefined) return `${given.host}: ${JSON.stringify(badPath)} is not a plain path`;
   return {
     host: host.pattern,
     ...(ports !== undefined && { ports: [...new Set(ports)] }),
@@ -51,7 +51,7 @@ function readPattern(
   if (host.kind === 'address') {
     return {
       problem:
-        'an address. Use a host name: addresses change hands, and private ones are opened by PORTHOLE_NETWORK_PRIVATE_ALLOW',
+        'an address. Use a host name: addresses change, and PORTHOLE_NETWORK_PRIVATE_ALLOW opens private ones',
     };
   }
   const { name } = host;

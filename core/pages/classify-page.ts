@@ -54,7 +54,7 @@ function unique(found: readonly Ranked[]): PageCause[] {
 }
 
 const NAVIGATION: Readonly<Record<string, string>> = {
-  'net::ERR_TOO_MANY_REDIRECTS': 'The page redirects without end',
+  'net::ERR_TOO_MANY_REDIRECTS': 'The page redirects endlessly',
   'net::ERR_EMPTY_RESPONSE': 'The server closed the connection without an answer',
   'net::ERR_SOCKS_CONNECTION_FAILED': "The preview's address cannot be reached from Porthole's machine",
   'net::ERR_INVALID_AUTH_CREDENTIALS': 'The page asks for a user name and a password (status 401)',
@@ -68,9 +68,9 @@ const INTERRUPTED: Readonly<Record<Interruption, string>> = {
   unresponsive: 'The page does not respond: a script blocks its main thread',
   no_answer: 'The page did not answer in time',
   time: 'The page was not complete after 15 s',
-  dialogs: 'The page opens dialogs or windows without end',
-  navigations: 'The page reloads or redirects itself without end',
-  console_flood: 'The page prints to the console without end',
+  dialogs: 'The page opens dialogs or windows endlessly',
+  navigations: 'The page reloads or redirects itself endlessly',
+  console_flood: 'The page prints to the console endlessly',
 };
 
 function ofNavigation(seen: PageObservation): Ranked[] {

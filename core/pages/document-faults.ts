@@ -46,7 +46,7 @@ function garbled({ structure }: ServedDocument): Ranked | undefined {
     ? cause(
         14.6,
         'source_shown',
-        'The page is garbled: the server sends binary data, or text in another encoding than it says.',
+        'The page is garbled: the server sends binary data, or text in an encoding that it does not declare.',
       )
     : undefined;
 }

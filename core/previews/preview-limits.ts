@@ -47,7 +47,7 @@ export function zoneNames({ zoneSuffix, zones }: Pick<PreviewOptions, 'zoneSuffi
 
 /** @param what the limit and what it counts */
 export function tooManyPreviews(what: string, cause?: unknown): PortholeError {
-  return new PortholeError('too_many_previews', `All ${what} at once are taken`, {
+  return new PortholeError('too_many_previews', `All ${what} are in use`, {
     remedy: 'stop one first.',
     cause,
   });

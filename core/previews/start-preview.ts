@@ -92,7 +92,7 @@ function withdraw({ plane }: EnforceCapsDeps, preview: Preview): Promise<boolean
 function tooManyOfRun(runId: string, { maxPerRun }: Pick<PreviewOptions, 'maxPerRun'>): PortholeError {
   return new PortholeError(
     'too_many_previews',
-    `Run ${runId} already has ${maxPerRun} live previews, which is the most a run may have`,
+    `Run ${runId} already has ${maxPerRun} live previews, the maximum of a run`,
     { remedy: 'stop one first.' },
   );
 }
@@ -129,7 +129,7 @@ export async function checkRoom(
     throw countExceeded('previews', most);
   }
   if ((await count(options.maxTotal, {})) >= options.maxTotal) {
-    throw tooManyPreviews(`${options.maxTotal} previews that may live`);
+    throw tooManyPreviews(`${options.maxTotal} previews of this installation`);
   }
 }
 

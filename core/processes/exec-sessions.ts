@@ -67,7 +67,7 @@ function checkEnvironment(env: Readonly<Record<string, string>>): void {
     if (!NAME.test(name)) {
       throw new PortholeError(
         'invalid_request',
-        `env: ${JSON.stringify(name.slice(0, 60))} is no name of a variable`,
+        `env: ${JSON.stringify(name.slice(0, 60))} is not a variable name`,
         { remedy: 'use letters, digits and _.' },
       );
     }
@@ -79,7 +79,7 @@ function checkEnvironment(env: Readonly<Record<string, string>>): void {
   if (bytes > MAX_ENV_BYTES) {
     throw new PortholeError(
       'invalid_request',
-      `env is ${bytes} bytes long: at most ${MAX_ENV_BYTES} are taken.`,
+      `env is ${bytes} bytes long; the maximum is ${MAX_ENV_BYTES}.`,
     );
   }
 }

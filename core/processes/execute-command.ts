@@ -197,7 +197,7 @@ const NO_SCRIPT = 'run: No such file or directory';
 function olderGuest(): PortholeError {
   return new PortholeError(
     'exec_error',
-    'This sandbox was started with an older version of Porthole, which enters no folder and no session for this one.',
+    'This sandbox was started with an older version of Porthole, which supports neither cwd nor sessions.',
     { remedy: 'Build its image with the guest of this version, then stop and resume it.' },
   );
 }
@@ -206,7 +206,7 @@ function olderGuest(): PortholeError {
 function notEntered(session: string): PortholeError {
   return new PortholeError(
     'exec_error',
-    `The session '${session}' cannot be entered: what it keeps in the sandbox has been changed.`,
+    `Session '${session}' cannot be used: its files in the sandbox were changed.`,
     { remedy: 'Delete the session.' },
   );
 }

@@ -31,12 +31,12 @@ const MAX_LINE = 128 * 1024;
 /** Bytes of an answer without contents: `{"ok":true}`. */
 const MAX_EMPTY = 4_096;
 
-const BREAKS = 'its guest breaks the protocol';
+const BREAKS = 'its guest violates the protocol';
 
 /** The error for a connection to the guest that violates the protocol. */
 export function guestFailure(sandboxId: string, what: string, cause?: unknown): PortholeError {
   return new PortholeError('exec_transport_error', `Sandbox ${sandboxId}: ${what}.`, {
-    remedy: 'Try again; if it stays so, stop and resume the sandbox.',
+    remedy: 'Try again. If it persists, stop and resume the sandbox.',
     cause,
   });
 }

@@ -295,9 +295,13 @@ async function validOutput(sandboxId: string, came: ServerSentEvent): Promise<Ou
         : JSON.stringify(await eventData<object>(came, sandboxId, json));
     return { event: name, data: valid, id: cursor.parse(came.id) };
   } catch (cause) {
-    throw new PortholeError('exec_transport_error', `Sandbox ${sandboxId}: its guest breaks the protocol.`, {
-      remedy: 'Stop and resume the sandbox.',
-      cause,
-    });
+    throw new PortholeError(
+      'exec_transport_error',
+      `Sandbox ${sandboxId}: its guest violates the protocol.`,
+      {
+        remedy: 'Stop and resume the sandbox.',
+        cause,
+      },
+    );
   }
 }

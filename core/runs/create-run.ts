@@ -153,7 +153,7 @@ export async function createRun(
     if (wanted.image !== undefined) {
       throw new PortholeError(
         'invalid_request',
-        'image and sandbox_id exclude each other: a given sandbox has its image already.',
+        'image and sandbox_id are mutually exclusive: an existing sandbox has its image.',
       );
     }
     const sandbox = await findSandbox(deps, caller, wanted.sandboxId);

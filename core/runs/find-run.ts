@@ -44,7 +44,7 @@ export async function findRun(
   const run = await records.runs.get(checkRunId(runId));
   if (run === undefined) {
     throw new PortholeError('run_not_found', `Run ${runId} does not exist`, {
-      remedy: 'POST /api/runs makes one.',
+      remedy: 'POST /api/runs creates one.',
     });
   }
   if (!mayUseRun(caller, run, agents)) {

@@ -147,7 +147,7 @@ export async function reserveSandbox(
   if (reservation.kind === 'same_name') {
     throw new PortholeError(
       'sandbox_exists',
-      `You have a sandbox of the name ${JSON.stringify(wanted.name)} already, ${reservation.sandbox.id}`,
+      `You already have a sandbox named ${JSON.stringify(wanted.name)}, ${reservation.sandbox.id}`,
       { remedy: 'use it, or choose another name.', details: { sandbox_id: reservation.sandbox.id } },
     );
   }
@@ -173,7 +173,7 @@ async function keepToCapacity(
   await destroySandbox(deps, sandbox);
   throw new PortholeError(
     'capacity_exceeded',
-    `${maxInstances} sandboxes run here, which is as many as may (WARM_POOL_MAX_INSTANCES)`,
+    `${maxInstances} sandboxes are running, the maximum (WARM_POOL_MAX_INSTANCES)`,
     { remedy: 'try again once one is stopped or deleted.' },
   );
 }

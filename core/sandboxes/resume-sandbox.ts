@@ -14,7 +14,7 @@ import { noteTurnOwner } from './turn-owners.ts';
 
 export function sandboxNotFound(id: string): PortholeError {
   return new PortholeError('sandbox_not_found', `Sandbox ${id} does not exist`, {
-    remedy: 'POST /v1/sandbox makes one.',
+    remedy: 'POST /v1/sandbox creates one.',
   });
 }
 

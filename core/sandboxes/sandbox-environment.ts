@@ -16,14 +16,14 @@ const MAX_BYTES = 65_536;
 export function environmentProblem(env: Readonly<Record<string, string>>): string | undefined {
   const entries = Object.entries(env);
   if (entries.length > MAX_VARIABLES)
-    return `has ${entries.length} variables: at most ${MAX_VARIABLES} are taken`;
+    return `has ${entries.length} variables; the maximum is ${MAX_VARIABLES}`;
   let bytes = 0;
   for (const [name, value] of entries) {
     const shown = JSON.stringify(name.slice(0, 60));
-    if (!NAME.test(name)) return `${shown} is no name of a variable: use letters, digits and _`;
+    if (!NAME.test(name)) return `${shown} is not a variable name: use letters, digits and _`;
     if (OWN.has(name) || OWN_PREFIX.test(name)) return `${shown} is set by Porthole: choose another name`;
     if (value.includes('\0')) return `the value of ${shown} must not contain a NUL character`;
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value) + 2;
   }
-  return bytes > MAX_BYTES ? `is ${bytes} bytes long: at most ${MAX_BYTES} are taken` : undefined;
+  return bytes > MAX_BYTES ? `is ${bytes} bytes long; the maximum is ${MAX_BYTES}` : undefined;
 }

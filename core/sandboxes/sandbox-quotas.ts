@@ -92,7 +92,7 @@ export function quotaExceeded(
   const want = bound.map((name) => `${more[name]} ${more[name] === 1 ? ONE[name] : DIMENSIONS[name]}`);
   return new PortholeError(
     'quota_exceeded',
-    `You have ${listed(have)} that you may have at a time, and this takes ${listed(want)} more`,
+    `You have ${listed(have)} of your quota, and this takes ${listed(want)} more`,
     {
       remedy: `stop or delete a sandbox${examples(running, now)}, or let an administrator raise PORTHOLE_QUOTAS.`,
     },

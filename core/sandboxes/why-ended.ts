@@ -45,7 +45,7 @@ export async function whyEnded(
       await pause(wait);
       const { state, reason } = await provider.inspect(id);
       if (state === 'running') continue;
-      return `Sandbox ${id} does not run any more${reason === undefined ? '' : ` (${reason})`}, and its ${what} ended with it. ${again}: that brings the sandbox back with its files.`;
+      return `Sandbox ${id} is no longer running${reason === undefined ? '' : ` (${reason})`}, and its ${what} ended with it. ${again}: that brings the sandbox back with its files.`;
     }
   } catch {
     // Only the loss of the connection is certain.

@@ -32,7 +32,7 @@ async function unpackSkill(packed: Buffer): Promise<readonly TarFile[]> {
       entry({ name, type, mode }) {
         pieces = [];
         if (type === 'directory') return;
-        if (type !== 'file') throw skillError(`${shown(name)} is a ${type}, and no plain file`);
+        if (type !== 'file') throw skillError(`${shown(name)} is a ${type}, not a regular file`);
         files.set(readable(name), { isExecutable: (mode & 0o100) !== 0, pieces });
         if (files.size > MAX_FILES) throw skillError(`it has more than ${MAX_FILES} files`);
       },
@@ -131,7 +131,7 @@ export async function putSkill(
   if (done === 'too_many') {
     throw new PortholeError(
       'quota_exceeded',
-      `There are ${most} ${owner === null ? 'shared skills' : 'skills of yours'} already, which is the most`,
+      `There are ${most} ${owner === null ? 'shared skills' : 'skills of yours'} already, the maximum`,
       { remedy: 'delete one first.' },
     );
   }

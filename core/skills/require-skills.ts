@@ -24,7 +24,7 @@ export async function requireSkills(
   if (bytes > MAX_BYTES) {
     throw new PortholeError(
       'invalid_request',
-      `skills: ${bytes} bytes of files are more than the ${MAX_BYTES} that a sandbox may begin with`,
+      `skills: ${bytes} bytes of files exceed the limit of ${MAX_BYTES} for a sandbox`,
       { remedy: 'name fewer.' },
     );
   }

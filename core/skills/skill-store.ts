@@ -114,7 +114,7 @@ export async function readFrontMatter(content: Uint8Array): Promise<FrontMatter>
   }
   const data = await plainYaml(block[1]);
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
-    throw skillError('the front matter of SKILL.md is no mapping of keys to values');
+    throw skillError('the front matter of SKILL.md is not a mapping');
   }
   const { name, description } = data as Record<string, unknown>;
   if (typeof name !== 'string' || !SKILL_NAME.test(name)) {

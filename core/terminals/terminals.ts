@@ -198,7 +198,7 @@ export class Terminals {
 }
 
 const SESSION_ENDED = closeReason(1001, 'The session was deleted, and its terminal with it.');
-const ENDING = closeReason(1001, 'Porthole is ending here, and its terminals with it: connect again.');
+const ENDING = closeReason(1001, 'Porthole is shutting down: connect again.');
 
 function closeReason(closeCode: CloseReason['closeCode'], message: string): CloseReason {
   return { message: { type: 'error', message }, closeCode };
@@ -242,7 +242,7 @@ function makeRoom(sandbox: SandboxKey, sessions: Map<string, Kept>): void {
 }
 
 function tooMany({ id }: SandboxKey, what: string): PortholeError {
-  return new PortholeError('too_many_terminals', `Sandbox ${id} has ${what}, the most there can be`, {
+  return new PortholeError('too_many_terminals', `Sandbox ${id} has ${what}, the maximum`, {
     remedy: 'close one.',
   });
 }

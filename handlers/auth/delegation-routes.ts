@@ -70,7 +70,7 @@ const Line = z
   .string()
   .min(1, 'must not be empty')
   .max(4_000, 'must be at most 4000 characters')
-  .regex(/^\P{Cc}*$/u, 'must hold no control character');
+  .regex(/^\P{Cc}*$/u, 'must not contain a control character');
 
 /** Strict: a misspelt limit would not limit anything. */
 const Body = z
@@ -108,10 +108,10 @@ const Body = z
 
 const delegateSandboxRoute = defineRoute('delegateSandbox', 'POST', '/v1/sandbox/{id}/delegate', {
   tag: 'Delegations',
-  summary: 'Lend a part of a sandbox',
+  summary: 'Delegate part of a sandbox',
   description:
-    'Answers with a credential for this sandbox alone. `fs:read`: files, listings, archives, whether it runs, events. `fs:write`: files, uploads, archives into it. `exec`: commands, sessions, terminals. ' +
-    'None of them stops, deletes or lends. What has been begun with a credential ends with it.',
+    'Returns a credential for this sandbox only. `fs:read`: files, listings, archives, whether it runs, events. `fs:write`: files, uploads, archives into it. `exec`: commands, sessions, terminals. ' +
+    'None allows stopping, deleting or delegating. Requests in progress end with their credential.',
   params: SandboxPath,
   body: Body,
   responses: { 201: { description: 'The credential', schema: CredentialDto } },
@@ -134,7 +134,7 @@ const listDelegationsRoute = defineRoute('listDelegations', 'GET', '/v1/sandbox/
   params: SandboxPath,
   responses: {
     200: {
-      description: 'The delegations that last',
+      description: 'The active delegations',
       schema: z.object({ delegations: z.array(DelegationDto) }).meta({ id: 'DelegationList' }),
     },
   },
@@ -150,11 +150,11 @@ const DELEGATION = '/v1/sandbox/{id}/delegations/{delegation_id}';
 
 const renewDelegationRoute = defineRoute('renewDelegation', 'POST', `${DELEGATION}/renew`, {
   tag: 'Delegations',
-  summary: 'Make a delegation last for its time again',
+  summary: 'Renew a delegation',
   description:
-    'For its `ttl_seconds`, from now on. The credential that the delegate has goes on; the one in the answer is signed by the present key.',
+    'Restarts its `ttl_seconds`. The delegate’s credential stays valid; the returned one is signed with the current key.',
   params: DelegationPath,
-  responses: { 200: { description: 'Until when it lasts', schema: CredentialDto } },
+  responses: { 200: { description: 'When it expires', schema: CredentialDto } },
   errors: ['sandbox_not_found', 'delegation_not_found', 'delegation_not_renewable'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
@@ -166,7 +166,7 @@ const renewDelegationRoute = defineRoute('renewDelegation', 'POST', `${DELEGATIO
 const revokeDelegationRoute = defineRoute('revokeDelegation', 'DELETE', DELEGATION, {
   tag: 'Delegations',
   summary: 'Revoke a delegation',
-  description: 'At once and everywhere; what has been begun with its credential ends.',
+  description: 'Takes effect at once. Requests in progress with its credential end.',
   params: DelegationPath,
   responses: { 204: { description: 'Revoked' } },
   errors: ['sandbox_not_found', 'delegation_not_found'],
@@ -187,7 +187,7 @@ const rotateTokenRoute = defineRoute('rotateSandboxToken', 'POST', '/v1/sandbox/
   params: SandboxPath,
   responses: {
     200: {
-      description: 'The only good one from now on',
+      description: 'The only valid token from now on',
       schema: z
         .object({ sandbox_token: z.string().describe('Shown only once: store it securely') })
         .meta({ id: 'SandboxToken' }),
@@ -221,7 +221,7 @@ export const SandboxConfig = z
       .url('must be a URL')
       .max(4_096, 'must be at most 4096 characters')
       .describe(
-        '`{PORTHOLE_PUBLIC_URL}/v1/sandbox/{sandbox_id}`: to be compared with one’s own, and never to be called before',
+        '`{PORTHOLE_PUBLIC_URL}/v1/sandbox/{sandbox_id}`: compare it with your own URL before you call it',
       ),
   })
   .meta({ id: 'SandboxConfig', title: 'A sandbox that a client hands to a server' });

@@ -28,7 +28,7 @@ function metadataRoute(id: string, path: string, summary: string): Route {
     errors: ['not_found'],
     handle({ headers }, { oidcIssuer, publicUrl }) {
       if (oidcIssuer === undefined) {
-        throw new PortholeError('not_found', 'There is no identity provider to sign in at', {
+        throw new PortholeError('not_found', 'No identity provider is configured', {
           remedy: 'set OIDC_ISSUER, or send a key as a bearer token.',
         });
       }

@@ -16,9 +16,9 @@ const printable = (most: number) =>
 
 const startOidcRoute = defineRoute('startOidcSignIn', 'POST', '/api/session/oidc', {
   tag: 'Sessions',
-  summary: 'Begin to sign in at the identity provider',
+  summary: 'Start sign-in at the identity provider',
   description:
-    'The code flow of OpenID Connect with PKCE. The browser goes to `url`, and comes back with a session.',
+    'The code flow of OpenID Connect with PKCE. The browser goes to `url`, and returns with a session.',
   access: 'anyone',
   signsIn: true,
   body: z
@@ -30,7 +30,7 @@ const startOidcRoute = defineRoute('startOidcSignIn', 'POST', '/api/session/oidc
         })
         .default('/')
         .meta({ examples: ['/sandboxes'] })
-        .describe('The page to come back to'),
+        .describe('The page to return to'),
     })
     .meta({ id: 'BeginSignInRequest' }),
   responses: {
@@ -42,7 +42,7 @@ const startOidcRoute = defineRoute('startOidcSignIn', 'POST', '/api/session/oidc
   errors: ['not_found', 'service_unavailable'],
   async handle({ body, headers }, { authenticator: { sessions }, publicUrl, clock }) {
     if (sessions?.methods.includes('oidc') !== true) {
-      throw new PortholeError('not_found', 'There is no identity provider to sign in at', {
+      throw new PortholeError('not_found', 'No identity provider is configured', {
         remedy: 'set OIDC_CLIENT_ID, or sign in with a key.',
       });
     }
@@ -64,7 +64,7 @@ const startOidcRoute = defineRoute('startOidcSignIn', 'POST', '/api/session/oidc
 
 const oidcCallbackRoute = defineRoute('endOidcSignIn', 'GET', CALLBACK, {
   tag: 'Sessions',
-  summary: 'Where the identity provider sends people back to',
+  summary: 'Redirect target of the identity provider',
   access: 'anyone',
   signsIn: true,
   page: true,
@@ -76,7 +76,7 @@ const oidcCallbackRoute = defineRoute('endOidcSignIn', 'GET', CALLBACK, {
   }),
   responses: {
     302: {
-      description: 'To the page that was asked for: with a session, or with `?sign-in=` and what went wrong',
+      description: 'To the requested page: with a session, or with `?sign-in=` and the error',
     },
   },
   async handle({ query, headers }, { authenticator: { sessions }, publicUrl, clock, log }) {

@@ -8,7 +8,7 @@ const NO_STORE = { 'cache-control': 'no-store' };
 
 const getSignInRoute = defineRoute('getSignIn', 'GET', '/api/sign-in', {
   tag: 'Sessions',
-  summary: 'How people sign in here with a browser',
+  summary: 'How people sign in with a browser',
   access: 'anyone',
   signsIn: true,
   responses: {
@@ -46,7 +46,7 @@ const signInRoute = defineRoute('signIn', 'POST', '/api/session', {
   tag: 'Sessions',
   summary: 'Sign in with an API key',
   description:
-    'For browsers: the session is a cookie that scripts cannot read, and is over after 12 hours, or once the key is no longer valid.',
+    'For browsers: the session is a cookie that scripts cannot read, and expires after 12 hours, or with the key.',
   access: 'anyone',
   signsIn: true,
   body: z
@@ -84,7 +84,7 @@ const signOutRoute = defineRoute('signOut', 'DELETE', '/api/session', {
   description: 'Ends the session everywhere. Copies of the cookie become invalid.',
   access: 'anyone',
   signsIn: true,
-  responses: { 204: { description: 'The session is over, and its cookie gone' } },
+  responses: { 204: { description: 'The session has ended and its cookie is cleared' } },
   errors: ['service_unavailable'],
   async handle({ headers }, { authenticator: { sessions }, publicUrl }) {
     const name = sessionCookie(publicUrl?.origin);

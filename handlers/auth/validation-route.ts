@@ -14,9 +14,7 @@ const Body = z
     credential: credential.optional().describe('What the client handed over'),
     sandbox_credential: credential.optional().describe('An older name of `credential`'),
     org: z.string().max(400).describe('Your org'),
-    dataplane_url: dataplane_url
-      .optional()
-      .describe('What the client handed over; another one than ours is refused'),
+    dataplane_url: dataplane_url.optional().describe('From the client; any other URL than ours is refused'),
   })
   .refine(
     (body) => (body.credential ?? body.sandbox_credential) !== undefined,
@@ -29,11 +27,11 @@ const Decision = z
     sandbox_id: z.string(),
     exists: z.boolean().describe('Whether the org has such a sandbox'),
     valid: z.boolean().describe('Whether the credential is valid for the sandbox'),
-    owner: z.boolean().describe('Whether it may do everything, as the owner may'),
+    owner: z.boolean().describe('Whether it has all permissions of the owner'),
     scopes: z.array(ScopeName),
     commands: z.array(z.string()).nullable(),
     paths: z.array(z.string()).nullable(),
-    expires_at: z.iso.datetime().nullable().describe('null: it does not end by itself'),
+    expires_at: z.iso.datetime().nullable().describe('null: it does not expire'),
   })
   .meta({ id: 'SandboxValidation' });
 
@@ -43,7 +41,7 @@ export const validateSandboxRoute = defineRoute('validateSandbox', 'POST', '/v1/
   description:
     'For servers that a client tells which sandbox to use, with their own key: whether it exists, belongs to their org, and what the credential allows. Do not trust other claims of the client.',
   body: Body,
-  responses: { 200: { description: 'What it is worth', schema: Decision } },
+  responses: { 200: { description: 'What the credential allows', schema: Decision } },
   async handle({ body, person, headers }, services) {
     const id = body.sandbox_id;
     if (body.org !== person.org) {

@@ -19,7 +19,7 @@ function consolePage(path: string, id: string, summary: string) {
       : {}),
     responses: {
       200: { description: 'The page', contentType: 'text/html' },
-      304: { description: 'The page is as the browser has it' },
+      304: { description: 'Not modified' },
     },
     handle: ({ headers }, services) => answerConsolePage(headers, services),
   });
@@ -70,7 +70,7 @@ export async function missingPage(
 
 /** The routes of the pages in `console/src/pages/console-pages.tsx`. */
 export const consolePageRoutes: readonly Route[] = [
-  consolePage('/', 'getHome', 'The console: runs, and what waits for a decision'),
+  consolePage('/', 'getHome', 'The console: runs and pending approvals'),
   consolePage('/runs/{id}', 'getRunPage', 'A run in the console'),
   consolePage('/sandboxes', 'getSandboxesPage', 'Sandboxes in the console'),
   consolePage('/sandboxes/{id}', 'getSandboxPage', 'A sandbox in the console: terminal and files'),

@@ -34,7 +34,7 @@ export function missingConsolePage(build: ConsoleBuild, open: boolean): string {
   if (build.state === 'under way') {
     return page(
       'The console is being built',
-      '<p role="status">This takes some seconds after the first start. The page comes by itself.</p>',
+      '<p role="status">This takes some seconds after the first start. The page then loads by itself.</p>',
       `<script type="module">${SCRIPT}</script>\n<noscript><meta http-equiv="refresh" content="2"></noscript>\n`,
     );
   }

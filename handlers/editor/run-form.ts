@@ -93,7 +93,7 @@ async function readInputs(part: MultipartPart): Promise<unknown> {
   const text = await fieldText(part);
   if (Buffer.byteLength(text) > MAX_JSON_BYTES) {
     throw new PortholeError('invalid_inputs', `The part "inputs" is longer than ${MAX_JSON_BYTES} bytes`, {
-      remedy: 'send what is large as a file.',
+      remedy: 'send large values as files.',
     });
   }
   try {

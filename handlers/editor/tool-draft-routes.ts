@@ -48,7 +48,7 @@ const takeDraftLockRoute = defineRoute('takeDraftLock', 'POST', path, {
 
 const renewDraftLockRoute = defineRoute('renewDraftLock', 'PUT', path, {
   tag: 'Editor',
-  summary: 'Keep the lock of a draft for another ten minutes',
+  summary: 'Renew the lock of a draft for ten minutes',
   draftLock: true,
   params: ToolPath,
   responses: { 200: { description: 'Renewed', schema: LockDto } },
@@ -60,7 +60,7 @@ const renewDraftLockRoute = defineRoute('renewDraftLock', 'PUT', path, {
 
 const releaseDraftLockRoute = defineRoute('releaseDraftLock', 'DELETE', path, {
   tag: 'Editor',
-  summary: 'Give the lock of a draft back',
+  summary: 'Release the lock of a draft',
   draftLock: true,
   params: ToolPath,
   responses: { 204: { description: 'Released' } },
@@ -78,8 +78,8 @@ function toLockDto({ holder, expiresAt }: DraftLock): z.infer<typeof LockDto> {
 const DraftDto = z
   .object({
     tool_id: z.string(),
-    version_id: z.string().describe('The version that it was made from'),
-    revision: z.int().describe('One more with each change'),
+    version_id: z.string().describe('The version that it was created from'),
+    revision: z.int().describe('Increases with each change'),
     updated_at: z.iso.datetime(),
     updated_by: z.string(),
     lock: z.object({ holder: z.string(), expires_at: z.iso.datetime() }).nullable(),
@@ -90,8 +90,8 @@ const DraftDto = z
 const Body = z
   .strictObject({
     ...toolFields,
-    version_id: z.string().max(200).describe('Begin again from this version of the tool'),
-    revision: z.int().min(1).describe('Save only on top of this revision'),
+    version_id: z.string().max(200).describe('Start over from this version of the tool'),
+    revision: z.int().min(1).describe('Save only if this is the current revision'),
   })
   .partial()
   .meta({ id: 'SaveToolDraftRequest' });

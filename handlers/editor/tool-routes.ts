@@ -57,7 +57,7 @@ export const toolFields = {
     .describe('Name of the function that is called, or `module:function`'),
   source_code: z.string().describe('One module of code'),
   language: z.enum(['python', 'node']),
-  input_schema: schemaField.describe('JSON Schema (draft 2020-12) that `inputs` must fit; null: any JSON'),
+  input_schema: schemaField.describe('JSON Schema (draft 2020-12) that `inputs` must match; null: any JSON'),
   settings_schema: schemaField.describe('JSON Schema (draft 2020-12) of the settings'),
   usage_instructions: z
     .string()
@@ -102,7 +102,7 @@ const path = '/api/v1/editor/tools/{tool_id}';
 
 const renameToolRoute = defineRoute('renameTool', 'PUT', path, {
   tag: 'Editor',
-  summary: 'Give a tool another name',
+  summary: 'Rename a tool',
   params: ToolPath,
   body: z.strictObject({ name: toolName }).meta({ id: 'RenameToolRequest' }),
   responses: { 200: { description: 'The updated tool', schema: ToolDto } },
@@ -116,7 +116,7 @@ const deleteToolRoute = defineRoute('deleteTool', 'DELETE', path, {
   tag: 'Editor',
   summary: 'Delete a tool',
   description:
-    'With its versions, its draft and its runs; the files of its runs go with the next clean-up. While the draft is locked, the lock token is required.',
+    'With its versions, its draft and its runs; the next clean-up deletes the files of its runs. While the draft is locked, the lock token is required.',
   draftLock: true,
   params: ToolPath,
   responses: { 204: { description: 'Deleted' } },
@@ -142,7 +142,7 @@ const Body = z
 const createToolRoute = defineRoute('createTool', 'POST', '/api/v1/editor/tools', {
   tag: 'Editor',
   summary: 'Make a tool',
-  description: 'With its first version, which is its draft as well.',
+  description: 'With its first version, which is also its draft.',
   body: Body,
   jsonBytes: EDITOR_JSON_BYTES,
   responses: {

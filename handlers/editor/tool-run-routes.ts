@@ -14,8 +14,8 @@ const summary = {
   tool_id: z.string(),
   version_id: z.string(),
   snapshot_id: z.string().describe('For `start-action`'),
-  expires_at: z.iso.datetime().describe('Until when actions may follow'),
-  action_id: z.string().nullable().describe('Null for a run that is no action'),
+  expires_at: z.iso.datetime().describe('Deadline for its actions'),
+  action_id: z.string().nullable().describe('Null unless the run is an action'),
   parent_run_id: z.string().nullable().describe('The run that the action belongs to'),
   status: z.enum(['running', 'succeeded', 'failed']),
   error: z
@@ -78,19 +78,19 @@ const RUN_SANDBOX = '/api/v1/editor/tool-versions/{version_id}/run-sandbox';
 
 const runRoute = defineRoute('runToolSandbox', 'POST', RUN_SANDBOX, {
   tag: 'Editor',
-  summary: 'Run what an editor holds, saved or not',
+  summary: 'Run the content of an editor, saved or not',
   description:
-    'Answers once the run has ended, also where it has failed: `status` says how. What was run is kept as a snapshot until `expires_at`, for the actions that follow.',
+    'Returns once the run has ended, even if it failed: see `status`. A snapshot of it is kept until `expires_at`, for its actions.',
   draftLock: true,
   params: ToolVersionPath,
   body: {
     form: {
       snapshot: {
-        description: 'JSON object of fields of a version, in the place of the saved ones',
+        description: 'JSON object of fields of a version, instead of the saved ones',
         example: '{"source_code": "def run(inputs, context): return {\\"outputs\\": inputs}"}',
       },
       inputs: { description: 'JSON; {} without it', example: '{"n": 1}' },
-      files: { description: 'Files for this run alone', file: true, many: true },
+      files: { description: 'Files for this run only', file: true, many: true },
     },
   },
   responses: { 200: { description: 'The run, at its end', schema: ToolRunDto } },
@@ -128,7 +128,7 @@ const Body = z
 
 const actionRoute = defineRoute('startToolAction', 'POST', '/api/v1/editor/tool-runs/{run_id}/start-action', {
   tag: 'Editor',
-  summary: 'Do next what a run has offered',
+  summary: 'Run an action that a run offers',
   description:
     'Runs on the code, files and state of the original run, regardless of later edits. Returns when the action has ended. The action is a separate run.',
   draftLock: true,
@@ -179,7 +179,7 @@ const listToolRunsRoute = defineRoute('listToolRuns', 'GET', '/api/v1/editor/too
   }),
   responses: {
     200: {
-      description: 'A page of runs, without what they gave and said; `next` is null on the last one',
+      description: 'A page of runs, without results and output; `next` is null on the last one',
       schema: z
         .object({ runs: z.array(ToolRunSummaryDto), next: z.string().nullable() })
         .meta({ id: 'ToolRunList' }),

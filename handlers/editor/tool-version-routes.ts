@@ -36,7 +36,7 @@ const listToolVersionsRoute = defineRoute('listToolVersions', 'GET', VERSIONS, {
   params: ToolPath,
   query: z.object({
     limit: z.coerce.number(LIMIT).int(LIMIT).min(1, LIMIT).max(MAX_VERSIONS, LIMIT).default(MAX_VERSIONS),
-    after: z.string().max(500).optional().describe('`next` of the page before'),
+    after: z.string().max(500).optional().describe('`next` of the previous page'),
   }),
   responses: pageResponse('versions', VersionDto, 'ToolVersionList'),
   errors: ['tool_not_found'],

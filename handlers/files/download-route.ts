@@ -14,7 +14,7 @@ export const downloadFolderRoute = defineRoute('downloadFolder', 'GET', '/v1/san
   ...reading,
   summary: 'Download a folder',
   description:
-    'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, what lies beyond a link, mounted buckets and uploads under way are in neither; pipes are in the tar alone. What the sandbox’s user may not read is left out and listed in the entry `.porthole-unreadable-files`.',
+    'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, targets of links, mounted buckets and uploads in progress are in neither; pipes are in the tar alone. What the sandbox’s user may not read is left out and listed in the entry `.porthole-unreadable-files`.',
   class: 'heavy',
   query: z.object({ path: FolderPath, format: z.enum(['tar', 'zip']).default('tar') }),
   responses: { 200: { description: 'The archive', contentType: ['application/x-tar', 'application/zip'] } },

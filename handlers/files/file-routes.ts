@@ -43,7 +43,7 @@ const deleteFileRoute = defineRoute('deleteFile', 'DELETE', '/v1/sandbox/{id}/fi
   ...writing,
   summary: 'Delete a file or a folder',
   description:
-    'A symbolic link is deleted itself; what it leads to stays. A folder that is not empty needs `recursive=true`.',
+    'Deletes a symbolic link itself, not its target. A folder that is not empty needs `recursive=true`.',
   params: FilePath,
   query: z.object({ recursive: queryFlag() }),
   responses: {
@@ -67,7 +67,7 @@ const path = z.string().min(1).max(16_384);
 const moveFileRoute = defineRoute('moveFile', 'POST', '/v1/sandbox/{id}/move', {
   ...writing,
   summary: 'Move or rename a file or a folder',
-  description: 'Missing folders are made. A symbolic link is moved itself.',
+  description: 'Creates missing folders. Moves a symbolic link itself.',
   body: z.strictObject({
     from: path.describe('Relative to /workspace, or absolute below it').meta({ example: 'draft.md' }),
     to: path.describe('Its new path').meta({ example: 'docs/final.md' }),
@@ -76,9 +76,7 @@ const moveFileRoute = defineRoute('moveFile', 'POST', '/v1/sandbox/{id}/move', {
   responses: {
     200: {
       description: 'Moved',
-      schema: z
-        .object({ path: z.string().describe('Where it is now, absolute') })
-        .meta({ id: 'MoveResponse' }),
+      schema: z.object({ path: z.string().describe('Its new absolute path') }).meta({ id: 'MoveResponse' }),
     },
   },
   errors: [...writing.errors, 'file_exists'],
@@ -129,7 +127,7 @@ const writeFileRoute = defineRoute('writeFile', 'PUT', '/v1/sandbox/{id}/file/{p
   ...writing,
   summary: 'Write a file',
   description:
-    'The body is the raw bytes, at most 32 MiB unless the installation allows more; `POST …/files` takes larger files. Missing folders are made; the file appears whole or not at all.',
+    'The body is the raw bytes, at most 32 MiB unless the installation allows more; `POST …/files` takes larger files. Creates missing folders; the write is atomic.',
   bridge: true,
   session: true,
   params: FilePath,

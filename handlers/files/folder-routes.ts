@@ -23,7 +23,7 @@ import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 export const FolderPath = z
   .string()
   .default('/workspace')
-  .describe('Within /workspace, the default; relative ones count from there')
+  .describe('Within /workspace (the default); a relative path starts there')
   .meta({ example: '/workspace' });
 
 /** Errors of routes that change files of a workspace. */
@@ -72,11 +72,11 @@ const Skip = z
 
 const Entry = z
   .object({
-    path: z.string().describe('Absolute; bytes that are no UTF-8 are U+FFFD'),
+    path: z.string().describe('Absolute; invalid UTF-8 becomes U+FFFD'),
     name: z.string(),
     type: z.enum(['file', 'directory', 'symlink', 'other']),
     size: z.number().int().nullable().describe('In bytes, of a file'),
-    mtime: z.iso.datetime().nullable().describe('null: beyond the years that RFC 3339 has'),
+    mtime: z.iso.datetime().nullable().describe('null: outside the years of RFC 3339'),
     mode: z.string().describe('Octal, with the three bits above the permissions').meta({ example: '0644' }),
   })
   .meta({ id: 'FileEntry' });
@@ -91,7 +91,7 @@ const listFilesRoute = defineRoute('listFiles', 'GET', '/v1/sandbox/{id}/files',
   ...reading,
   summary: 'List a folder',
   description:
-    'By path, links not followed. At most 10,000 entries, and 4 MiB of names: `truncated` says that there are more, which a listing of a folder below, or a smaller depth, shows.',
+    'By path, links not followed. At most 10,000 entries, and 4 MiB of names: `truncated` means that there are more: list a subfolder, or use a smaller depth.',
   class: 'heavy',
   query: z.object({
     path: FolderPath,
@@ -131,7 +131,7 @@ const MAX_MATCHES = 500;
 const searchFilesRoute = defineRoute('searchFiles', 'GET', '/v1/sandbox/{id}/search', {
   ...reading,
   summary: 'Search a text in files',
-  description: `Lines that contain the text, in upper or lower case, at most ${MAX_MATCHES}. Leaves out files of more than 1 MiB and files that are not text; links are not followed. A search ends after 256 MiB or 15 seconds: \`truncated\` says that there may be more, which a search of a folder below shows.`,
+  description: `Lines that contain the text, in upper or lower case, at most ${MAX_MATCHES}. Leaves out files of more than 1 MiB and files that are not text; links are not followed. A search ends after 256 MiB or 15 seconds: \`truncated\` means that there may be more: search a subfolder.`,
   class: 'heavy',
   query: z.object({
     text: z.string().min(1).max(1_000).meta({ example: 'TODO' }),
@@ -168,7 +168,7 @@ const searchFilesRoute = defineRoute('searchFiles', 'GET', '/v1/sandbox/{id}/sea
 const makeFolderRoute = defineRoute('makeFolder', 'POST', '/v1/sandbox/{id}/folder', {
   ...writing,
   summary: 'Make a folder',
-  description: 'With the missing folders above it. A folder that exists stays as it is.',
+  description: 'Creates missing parent folders. Does nothing to an existing folder.',
   body: z.strictObject({
     path: z
       .string()
@@ -179,7 +179,7 @@ const makeFolderRoute = defineRoute('makeFolder', 'POST', '/v1/sandbox/{id}/fold
   }),
   responses: {
     200: {
-      description: 'The folder is there',
+      description: 'The folder exists',
       schema: z.object({ path: z.string().describe('Absolute') }).meta({ id: 'FolderResponse' }),
     },
   },

@@ -23,7 +23,7 @@ export const uploadFilesRoute = defineRoute('uploadFiles', 'POST', '/v1/sandbox/
   tag: 'Sandboxes',
   summary: 'Upload many files',
   description:
-    'All or none. The filename of each part is its path below `path`, which must not leave it. At most 1,000 files, of any size that the disk of the sandbox holds. Missing folders are made, files that are there are replaced.',
+    'All or none. The filename of each part is its path below `path`, which must not leave it. At most 1,000 files, of any size that the disk of the sandbox holds. Creates missing folders and replaces existing files.',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:write' },
@@ -32,7 +32,7 @@ export const uploadFilesRoute = defineRoute('uploadFiles', 'POST', '/v1/sandbox/
   body: {
     form: {
       files: {
-        description: 'Each with a filename; the name of the part says nothing',
+        description: 'Each with a filename; the name of the part is ignored',
         file: true,
         many: true,
         required: true,

@@ -29,7 +29,7 @@ const hydrateWorkspaceRoute = defineRoute('hydrateWorkspace', 'POST', '/v1/sandb
   tag: 'Sandboxes',
   summary: 'Unpack a tar over the workspace',
   description:
-    'A plain tar, as `persist` gives it: the disk of the sandbox limits it, unless the installation sets a limit. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked. Symbolic links stay links, wherever they lead, and are never followed; the answer names those that lead out of /workspace.',
+    'A plain tar, as `persist` gives it: the disk of the sandbox limits it, unless the installation sets a limit. Existing files are replaced, others stay. An archive with entries outside /workspace is refused as a whole. Symbolic links stay links, wherever they lead, and are never followed; the answer names those that lead out of /workspace.',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:write' },

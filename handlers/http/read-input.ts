@@ -111,7 +111,7 @@ function queryOf(
     const twice = names.find((name) => given.getAll(name).length > 1) ?? '';
     throw new PortholeError(
       'invalid_request',
-      `query: ${JSON.stringify(twice.slice(0, 80))} is there more than once: send it once.`,
+      `query: ${JSON.stringify(twice.slice(0, 80))} is repeated: send it once.`,
     );
   }
   return values;
@@ -144,7 +144,7 @@ function parseJson(raw: string, headers: HttpEvent['headers'], { bridge, malform
   if (field === undefined) return value;
   throw new PortholeError(
     'invalid_request',
-    `${field.slice(0, 100)}: must be well-formed Unicode, without surrogates that are no pair.`,
+    `${field.slice(0, 100)}: must be well-formed Unicode, without lone surrogates.`,
   );
 }
 
@@ -317,7 +317,7 @@ export function listFilterOf(query: {
 /** The cursor of a paginated list. */
 export const pageQuery = {
   limit: pageLimit,
-  after: z.string().max(500).optional().describe('`next` of the page before'),
+  after: z.string().max(500).optional().describe('`next` of the previous page'),
 };
 
 /** The response of a paginated list, with its items under `name`. */

@@ -9,7 +9,7 @@ export const healthRoute = defineRoute('healthCheck', 'GET', '/health', {
   page: true,
   responses: {
     200: {
-      description: 'It lives; `warnings` says what is weaker than it could be',
+      description: 'Healthy; `warnings` lists weak settings',
       schema: z
         .object({ ok: z.literal(true), warnings: z.array(z.string()).optional() })
         .meta({ id: 'OkResponse' }),
@@ -24,7 +24,7 @@ export const healthRoute = defineRoute('healthCheck', 'GET', '/health', {
 const metricsRoute = defineRoute('getMetrics', 'GET', '/metrics', {
   tag: 'Operation',
   summary: "Metrics in Prometheus' text format",
-  description: 'Needs no credential on a loopback address; elsewhere it does.',
+  description: 'Needs a credential unless called on a loopback address.',
   access: 'local',
   page: true,
   responses: { 200: { description: 'The metrics', contentType: 'text/plain' } },

@@ -17,7 +17,7 @@ const ListenerDto = z
     process: z
       .object({ pid: z.number().int(), command: z.string() })
       .nullable()
-      .describe('Who listens, where that shows'),
+      .describe('Who listens, if known'),
   })
   .meta({ id: 'Listener' });
 
@@ -33,7 +33,7 @@ const PortDiagnosisDto = z
       .object({
         answer: z
           .enum(['answered', 'refused', 'silent', 'hung_up', 'tls', 'malformed'])
-          .describe('What came back on a `GET /`'),
+          .describe('The response to `GET /`'),
         status: z.number().int().nullable(),
         server: z.string().nullable().describe('Its `Server` header'),
         content_type: z.string().nullable(),
@@ -44,29 +44,25 @@ const PortDiagnosisDto = z
     websocket: z
       .object({ upgrades: z.boolean(), status: z.number().int().nullable() })
       .nullable()
-      .describe(
-        'A WebSocket handshake, where the framework has its hot reload, else at `/`; null where HTTP fails',
-      ),
-    page: PageResultDto.nullable().describe(
-      'What a browser sees at `/`, where `check` asks for it and the port has a live preview',
-    ),
+      .describe('A WebSocket handshake at the path of hot reload, or at `/`; null if HTTP fails'),
+    page: PageResultDto.nullable().describe('What a browser sees at `/`, with `check` and a live preview'),
   })
   .meta({ id: 'PortDiagnosis' });
 
 export const DiagnosisDto = z
   .object({
     sandbox: z.enum(['absent', 'creating', 'running', 'stopped']),
-    advice: z.string().describe('One sentence on the whole: the one to follow first'),
+    advice: z.string().describe('One sentence: what to do first'),
     reached_by: z
       .enum(['loopback', 'address'])
       .describe(
         '`address`: a server must listen on more than loopback, e.g. on 0.0.0.0, for its preview to show it',
       ),
-    page_checks: z.boolean().describe('Whether a browser is installed here, which opens pages'),
+    page_checks: z.boolean().describe('Whether a browser for pages is installed'),
     allowed_port_min: z.number().int(),
     allowed_port_max: z.number().int(),
-    listening: z.array(ListenerDto).nullable().describe('Null where the sandbox does not run or cannot tell'),
-    ports: z.array(PortDiagnosisDto).describe('The port that was asked for, or those that listen'),
+    listening: z.array(ListenerDto).nullable().describe('Null if the sandbox is stopped or cannot tell'),
+    ports: z.array(PortDiagnosisDto).describe('The requested port, or all that listen'),
   })
   .meta({ id: 'Diagnosis' });
 
@@ -137,10 +133,7 @@ export const diagnoseRoute = defineRunRoute('diagnoseSandbox', 'GET', '/api/runs
   agents: true,
   channel: true,
   query: z.object({
-    port: portText
-      .optional()
-      .describe('The port to look into; without it every one that listens')
-      .meta({ example: '3000' }),
+    port: portText.optional().describe('Default: every port that listens').meta({ example: '3000' }),
     check: queryFlag().describe(
       'Also open each live preview that answers, four at most, in a browser: takes seconds',
     ),

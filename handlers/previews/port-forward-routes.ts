@@ -79,8 +79,8 @@ export const PreviewDto = z
       .nullable()
       .meta({ [ALIAS]: true }),
     expires_at: z.iso.datetime().nullable().describe('When it ends unless it is kept alive'),
-    max_until: z.iso.datetime().nullable().describe('When it ends whatever happens'),
-    reason: z.enum(['sandbox_stopped']).optional().describe('Why it shows nothing until that changes'),
+    max_until: z.iso.datetime().nullable().describe('When it ends at the latest'),
+    reason: z.enum(['sandbox_stopped']).optional().describe('Why it shows nothing at present'),
   })
   .meta({ id: 'PortForwardSession' });
 
@@ -185,7 +185,7 @@ const StartPreviewBody = z
   .strictObject({
     target_port: portNumber.optional().describe('Port inside the sandbox'),
     targetPort: portNumber.optional().meta({ [ALIAS]: true }),
-    rotate: z.boolean().default(false).describe('End the present URL of the port and open a new one'),
+    rotate: z.boolean().default(false).describe('Revoke the current URL of the port and open a new one'),
     check: z
       .boolean()
       .default(false)
@@ -198,7 +198,7 @@ const StartPreviewBody = z
       context.addIssue({
         code: 'custom',
         path: ['target_port'],
-        message: chosen === undefined ? PORT_MESSAGE : 'say either target_port or targetPort, not both',
+        message: chosen === undefined ? PORT_MESSAGE : 'send either target_port or targetPort, not both',
       });
       return z.NEVER;
     }
@@ -241,7 +241,7 @@ const startAgentPreviewRoute = defineRunRoute('startAgentPreview', 'POST', PREVI
   summary: 'Start a preview on behalf of the agent',
   description:
     "For the run's owner or its own agent. Unless something has approved it beforehand, a person is asked (`tool.approval_required` on the run's timeline), and the answer waits for " +
-    'the decision, five minutes at most. Send the same request again where the connection was lost: it is still waited for. A caller that goes away withdraws it.',
+    'the decision, five minutes at most. If the connection is lost, send the same request again: it is still pending. A caller that disconnects withdraws it.',
   class: 'stream',
   agents: true,
   channel: true,

@@ -35,7 +35,7 @@ const Body = z
       .string('name must be a string when provided')
       .regex(DNS_LABEL, 'name is not a valid DNS label: 1 to 63 of a-z, 0-9 and -, not at an end')
       .nullish()
-      .describe('Repeated in the answer. The URL does not have it: a name can be guessed'),
+      .describe('Returned as sent. It is not in the URL, because names can be guessed'),
   })
   .meta({ id: 'TunnelRequest' });
 

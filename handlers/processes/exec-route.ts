@@ -139,14 +139,14 @@ const Body = z
 const Collected = z
   .object({
     exit_code: z.number().int().describe('128 + n after signal n; 124 after the time limit'),
-    stdout: z.string().describe('Its first MiB; bytes that are no UTF-8 are U+FFFD'),
+    stdout: z.string().describe('Its first MiB; invalid UTF-8 becomes U+FFFD'),
     stderr: z.string().describe('The same'),
     timed_out: z.boolean(),
-    truncated: z.boolean().describe('One of them had more, which is dropped'),
+    truncated: z.boolean().describe('Whether more output was dropped'),
     blocked: z
       .array(BlockedHostDto)
       .optional()
-      .describe('Hosts that the sandbox was not allowed to reach meanwhile. Absent where there are none'),
+      .describe('Hosts that the network policy blocked meanwhile. Absent if none'),
   })
   .meta({ id: 'ExecResult' });
 
@@ -156,7 +156,7 @@ export const execCommandRoute = defineRoute('execCommand', 'POST', '/v1/sandbox/
   summary: 'Run a command',
   description:
     'Server-sent events: `stdout` and `stderr` (base64), then exactly one of `exit` `{"exit_code": n}` (with `blocked` where the network refused hosts) and `error` `{"error", "code"}`. ' +
-    'Who accepts `application/json` and `text/event-stream` less, or not at all, gets one JSON answer once it has ended. When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
+    'A client that prefers `application/json` gets one JSON response at the end. When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
   class: 'stream',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },
@@ -166,7 +166,7 @@ export const execCommandRoute = defineRoute('execCommand', 'POST', '/v1/sandbox/
   body: Body,
   responses: {
     200: {
-      description: 'The events of the command, or what came of it',
+      description: 'The events of the command, or its result',
       contentType: 'text/event-stream',
       schema: Collected,
     },

@@ -8,7 +8,7 @@ import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 const Body = z
   .object({
-    id: z.string().nullish().describe('`[a-zA-Z0-9._-]{1,128}` without `..`; without it one is made up'),
+    id: z.string().nullish().describe('`[a-zA-Z0-9._-]{1,128}` without `..`; default: a new id'),
     cwd: z.string().nullish().describe('Within /workspace, the default'),
     env: z.record(z.string(), z.string('must be a string')).nullish(),
   })
@@ -19,7 +19,7 @@ const createSessionRoute = defineRoute('createSession', 'POST', '/v1/sandbox/{id
   tag: 'Sandboxes',
   summary: 'Begin a session',
   description:
-    'A session keeps working directory and environment from command to command, apart from other sessions. A `Session-Id` that is not known begins one as well.',
+    'A session keeps its working directory and environment between commands. An unknown `Session-Id` also creates one.',
   agents: true,
   delegates: { scope: 'exec' },
   bridge: true,
@@ -49,7 +49,7 @@ const deleteSessionRoute = defineRoute('deleteSession', 'DELETE', '/v1/sandbox/{
   tag: 'Sandboxes',
   summary: 'End a session',
   description:
-    'Its working directory and environment are forgotten; what its commands left running runs on. Its terminal ends.',
+    'Deletes its working directory and environment, and ends its terminal. Background processes continue.',
   agents: true,
   delegates: { scope: 'exec' },
   bridge: true,

@@ -24,8 +24,8 @@ const Cursor = z
   .transform(Number);
 
 export const outputQuery = z.object({
-  since: Cursor.optional().describe('A cursor: output begins behind it. `Last-Event-ID` wins'),
-  follow: queryFlag().describe('Goes on with what comes, until the exit'),
+  since: Cursor.optional().describe('A cursor: output starts after it. `Last-Event-ID` takes precedence'),
+  follow: queryFlag().describe('Stream new output until the exit'),
 });
 
 /** @throws PortholeError `invalid_request` */
@@ -34,8 +34,8 @@ export function cursorOf(headers: HttpEvent['headers'], since: number | undefine
 }
 
 export const OUTPUT_DESCRIPTION =
-  'Server-sent events: `stdout` and `stderr` (base64), `cut` `{"bytes"}` where bytes are gone that the ring no longer keeps, `exit`. The `id` of an event is the cursor behind it: ' +
-  '`since`, or the header `Last-Event-ID`, goes on there without loss. Without `follow` the stream ends behind what there is. A connection to the sandbox that breaks is an `error` event. It ends after an hour: connect again at the cursor.';
+  'Server-sent events: `stdout` and `stderr` (base64), `cut` `{"bytes"}` where the ring buffer dropped bytes, `exit`. The `id` of an event is the cursor after it: ' +
+  '`since`, or the header `Last-Event-ID`, resumes there without loss. Without `follow` the stream ends with the current output. A lost connection to the sandbox is an `error` event. The stream ends after an hour: reconnect with the cursor.';
 
 /**
  * Output as an event stream. A slow reader slows the reads from the guest, so memory is bounded.

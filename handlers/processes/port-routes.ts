@@ -26,7 +26,7 @@ const waitForPortRoute = defineRoute('waitForPort', 'POST', '/v1/sandbox/{id}/po
   tag: 'Ports',
   summary: 'Wait for a port',
   description:
-    'Answers once something listens on the port (or, with `closed`, nothing any more). In time nothing does: 408, and `existing` lists the ports that listen.',
+    'Returns once something listens on the port (with `closed`: once nothing does). On timeout: 408, and `existing` lists the ports that listen.',
   class: 'stream',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },

@@ -14,7 +14,7 @@ function documented(schema: z.core.$ZodType, id: string, description: string): z
 export const ProcessDto = documented(
   processInfo,
   'Process',
-  'A process that outlives its request. `exit.reason`: `exited`, `killed`, `timed_out`, `out_of_memory`, `sandbox_stopped`, `expired`. `output` has the cursors of the first byte that is kept and of the one behind the last.',
+  'A process that outlives its request. `exit.reason`: `exited`, `killed`, `timed_out`, `out_of_memory`, `sandbox_stopped`, `expired`. `output` has the cursors of the first byte kept and of the end.',
 );
 export const ProcessListDto = documented(
   processList,
@@ -36,7 +36,7 @@ export const ProcessPath = SandboxPath.extend({
   pid: z
     .string()
     .max(200)
-    .describe('Process id, as POST …/processes answers it')
+    .describe('Process id, as POST …/processes returns it')
     .meta({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
 });
 export const ServerPath = SandboxPath.extend({
@@ -52,7 +52,7 @@ export function isProcessId(id: string): boolean {
   return processId.safeParse(id).success;
 }
 
-const Text = z.string('must be a string').regex(/^[^\0]*$/, 'must not hold a NUL character');
+const Text = z.string('must be a string').regex(/^[^\0]*$/, 'must not contain a NUL character');
 
 export const Argv = z
   .array(Text, 'must be a list of strings')

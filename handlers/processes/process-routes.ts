@@ -67,7 +67,7 @@ const ProcessRequestDto = z
       .min(OUTPUT_BYTES.smallest, `must be at least ${OUTPUT_BYTES.smallest}`)
       .max(OUTPUT_BYTES.largest, `must be at most ${OUTPUT_BYTES.largest}`)
       .optional()
-      .describe(`How much output is kept, both streams together; ${OUTPUT_BYTES.usual} without it`),
+      .describe(`How much output is kept, both streams together. Default: ${OUTPUT_BYTES.usual}`),
   })
   .refine(oneRunnable, ONE_RUNNABLE)
   .meta({ id: 'ProcessRequest', example: { argv: ['npm', 'test'], name: 'tests' } });
@@ -92,7 +92,7 @@ interface Request {
 
 function refOf({ params: { id, pid }, caller, signal }: Request): StartedRef<'processes'> {
   if (isProcessId(pid)) return { caller, sandboxId: id, kind: 'processes', id: pid, signal };
-  throw new PortholeError('process_not_found', `${JSON.stringify(pid.slice(0, 80))} is no process id`, {
+  throw new PortholeError('process_not_found', `${JSON.stringify(pid.slice(0, 80))} is not a process id`, {
     remedy: `GET /v1/sandbox/${id}/processes lists them.`,
   });
 }

@@ -42,7 +42,7 @@ const ReadinessDto = z
       .min(1, 'must be at least 1')
       .max(3_600_000, 'must be at most 3600000')
       .optional()
-      .describe('Then it is failed; 60000 without it. It keeps running, and may become ready'),
+      .describe('Then it is failed. Default: 60000. It keeps running, and may become ready'),
   })
   .refine(({ http, log }) => http === undefined || log === undefined, 'takes one of http and log')
   .meta({ id: 'Readiness' });
@@ -56,8 +56,8 @@ const ServerRequestDto = z
       .max(65_535, 'must be at most 65535')
       .optional()
       .describe('Where it listens; it gets it as PORT'),
-    restart: z.enum(RESTARTS).optional().describe('on-failure without it'),
-    readiness: ReadinessDto.optional().describe('Without it: its port listens; without a port: it runs'),
+    restart: z.enum(RESTARTS).optional().describe('Default: on-failure'),
+    readiness: ReadinessDto.optional().describe('Default: its port listens; without a port: it runs'),
   })
   .refine(oneRunnable, ONE_RUNNABLE)
   .refine(
@@ -97,7 +97,7 @@ const putServerRoute = defineRoute('putServer', 'PUT', '/v1/sandbox/{id}/servers
     'Starts it, and starts it again after its exit (`restart`), after a resume, a restart of the host and a replacement of its pod. The same declaration again starts it if it does not run; another one under the name is 409: delete the first. A stopped sandbox is resumed. A server does not keep its sandbox from idling.',
   body: ServerRequestDto,
   responses: {
-    200: { description: 'It is declared so already', schema: ServerDto },
+    200: { description: 'Already declared', schema: ServerDto },
     201: { description: 'Declared', schema: ServerDto },
   },
   errors: [...GUEST_ERRORS, 'server_exists', 'path_outside_workspace', 'too_many_processes'],

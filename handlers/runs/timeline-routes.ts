@@ -146,7 +146,7 @@ const readTimelineRoute = defineRunRoute('readTimeline', 'GET', '/api/runs/{id}/
   channel: true,
   query: z.object({
     limit: pageLimit,
-    after: EventId.optional().describe('`next` of the page before, or the `id` of any event'),
+    after: EventId.optional().describe('`next` of the previous page, or the `id` of any event'),
   }),
   responses: pageResponse('events', EventDto, 'Timeline'),
   async handle({ query }, run, services) {
@@ -196,7 +196,7 @@ const readActivityRoute = defineRunRoute('readActivity', 'GET', '/api/runs/{id}/
   channel: true,
   query: z.object({
     limit: pageLimit,
-    after: ActivityCursor.optional().describe('`next` of the page before, or the `cursor` of any event'),
+    after: ActivityCursor.optional().describe('`next` of the previous page, or the `cursor` of any event'),
   }),
   responses: pageResponse('events', ActivityEventDto, 'Activity'),
   async handle({ query }, run, services) {

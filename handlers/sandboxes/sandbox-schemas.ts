@@ -22,7 +22,7 @@ export const SandboxName = z
 function isKept(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
-const NOT_KEPT = 'must hold no NUL character and no half of a character (a lone surrogate): remove it';
+const NOT_KEPT = 'must not contain a NUL character or a lone surrogate: remove it';
 
 export const SessionKey = z
   .string()

@@ -87,7 +87,7 @@ const listSkillsRoute = defineRoute('listSkills', 'GET', '/api/skills', {
   tag: 'Skills',
   summary: 'List the skills that you may use, by name',
   description: 'Yours, and the shared ones. Of two of one name it is yours.',
-  query: z.object({ limit: pageLimit, after: SkillName.optional().describe('`next` of the page before') }),
+  query: z.object({ limit: pageLimit, after: SkillName.optional().describe('`next` of the previous page') }),
   responses: pageResponse('skills', SkillDto, 'SkillList'),
   async handle({ query, person }, { records }) {
     const page = await records.skills.list(ownerOf(person), query);

@@ -157,7 +157,7 @@ suite('sandboxes in the console, in a real browser', chromiumMissing ?? vimMissi
     });
 
     test('says what is too much in words, and lets a person wait no longer', async () => {
-      const words = 'You have 3 of the 3 sandboxes that you may have at a time: stop or delete a sandbox.';
+      const words = 'You have 3 of the 3 sandboxes of your quota: stop or delete a sandbox.';
       let isAnswered = false;
       await page.route('**/v1/sandbox', async (route) => {
         if (isAnswered) return;

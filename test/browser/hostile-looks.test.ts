@@ -12,8 +12,8 @@ import { suite } from '#test/support/suite.ts';
 import { openSandbox, type SandboxWithPreview } from './app-in-sandbox.ts';
 
 const WORKS = /^works$/;
-const DIALOGS = /^broken: The page opens dialogs or windows without end/;
-const PRINTS = /^broken: The page prints to the console without end/;
+const DIALOGS = /^broken: The page opens dialogs or windows endlessly/;
+const PRINTS = /^broken: The page prints to the console endlessly/;
 const BLOCKS = /^broken: The page does not respond: a script blocks its main thread/;
 /** A slow machine may not get so far within the time of a look. */
 const MEMORY = /^(?:broken: The page used more than 512 MiB of memory|unclear: The page cannot be measured)/;
@@ -21,7 +21,7 @@ const LEAVES = /^broken: The page requests \S+, which is the visitor's own machi
 /** Depends on the speed of the machine. */
 const ENDS = /^(?:works$|broken: |unclear: )/;
 /** After 15 navigations, or what was seen until then on a slow machine. */
-const STOPS = /^(?:works$|broken: The page reloads or redirects itself without end|broken: The page was not)/;
+const STOPS = /^(?:works$|broken: The page reloads or redirects itself endlessly|broken: The page was not)/;
 
 /** Pages of `hostile-apps.mjs`, and what a check says of each. */
 const QUICK: Readonly<Record<string, RegExp>> = {
@@ -29,7 +29,7 @@ const QUICK: Readonly<Record<string, RegExp>> = {
   confirms: DIALOGS,
   prompts: DIALOGS,
   prints: WORKS,
-  redirects: /^broken: The page redirects without end, last to \/redirects\?more/,
+  redirects: /^broken: The page redirects endlessly, last to \/redirects\?more/,
   reloads: STOPS,
   refreshes: ENDS,
   submits: STOPS,
@@ -38,7 +38,7 @@ const QUICK: Readonly<Record<string, RegExp>> = {
   // Its navigation may end the measurement on a slow machine.
   leaves: /^(?:works$|unclear: )/,
   // As many as the time of the look allows.
-  windows: /^(?:works$|broken: The page opens dialogs or windows without end)/,
+  windows: /^(?:works$|broken: The page opens dialogs or windows endlessly)/,
   debuggers: WORKS,
   elements: MEMORY,
   arrays: MEMORY,

@@ -105,7 +105,7 @@ suite('previews through the guest', missing(), () => {
     [3300, 'closes', 'speaks TLS', TLS_APP, /^Port 3300 speaks HTTPS: start it with plain HTTP/],
     [3301, 'answers', 'speaks TLS', TLS_APP_400, /^Port 3301 speaks HTTPS: start it with plain HTTP/],
     [3302, 'greets', 'does not speak HTTP', GREETER, /^Port 3302 does not answer in valid HTTP/],
-    [3303, 'hangs up', 'does not speak HTTP', HANGER, /^Port 3303 takes the connection and ends it/],
+    [3303, 'hangs up', 'does not speak HTTP', HANGER, /^Port 3303 closes connections/],
   ])(
     'names the server of port %i, which %s and %s',
     async (port, _how, _what, app, advice) => {

@@ -201,7 +201,7 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
       listening: null,
       ports: [],
       advice:
-        'The sandbox does not run: run a command in it, which starts it again if it died by itself, then start the server.',
+        'The sandbox is not running: run a command in it, which restarts it after a crash, then start the server.',
     });
     expect((await porthole.host.services.provider.inspect(stopped.sandboxId)).state).toBe('stopped');
   });

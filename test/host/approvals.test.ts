@@ -145,12 +145,7 @@ describe('a preview that the agent asks for', () => {
   });
 
   test.each<[string, Record<string, unknown>, [number, string], string]>([
-    [
-      'an unknown id',
-      { request_id: 'apr_none' },
-      [404, 'approval_not_found'],
-      'has asked for no approval apr_none',
-    ],
+    ['an unknown id', { request_id: 'apr_none' }, [404, 'approval_not_found'], 'has no approval apr_none'],
     ['no id', { request_id: undefined }, [400, 'invalid_request'], 'request_id is missing'],
     [
       'no decision',

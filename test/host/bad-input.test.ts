@@ -40,7 +40,7 @@ describe('bad input', () => {
     process: () => `/v1/sandbox/${run.sandboxId}/processes`,
     signal: () => `/v1/sandbox/${run.sandboxId}/processes/00000000000000000000000000/signal`,
   };
-  const ILL_FORMED = 'must be well-formed Unicode, without surrogates that are no pair.';
+  const ILL_FORMED = 'must be well-formed Unicode, without lone surrogates.';
 
   /**
    * The response is an error of the catalogue, with its status, and the host's state is unchanged.
@@ -96,7 +96,7 @@ describe('bad input', () => {
       [{}, 'target_port is missing: it must be an integer between 1 and 65535.'],
       [
         { target_port: 3000, targetPort: 3000 },
-        'target_port: say either target_port or targetPort, not both, got 3000.',
+        'target_port: send either target_port or targetPort, not both, got 3000.',
       ],
     ])('a start on %j is 400', async (body, error) => {
       expect(await startsOn(body)).toEqual([400, { error, ...REFUSED }]);
@@ -256,7 +256,7 @@ describe('bad input', () => {
       ],
       ['/api/approvals?colour=red', query('unknown parameter "colour": this route takes none.')],
       ['/v1/sandbox?limit=1&colour=red', /^query: unknown parameter "colour": the parameters are .*limit/],
-      ['/v1/sandbox?limit=1&limit=2', query('"limit" is there more than once: send it once.')],
+      ['/v1/sandbox?limit=1&limit=2', query('"limit" is repeated: send it once.')],
     ])('%s is 400 and names it', async (path, message) => {
       const answer = await refuses(() => porthole.call('GET', path, { token: ALICE }));
       expect(answer.status).toBe(400);

@@ -55,7 +55,7 @@ describe('a delegation', () => {
     ['a scope twice', { scopes: ['exec', 'exec'] }, 'each scope once'],
     ['a misspelt limit', { scopes: ['fs:read'], path: ['/workspace/a'] }, 'path'],
     ['paths with exec', { scopes: ['exec', 'fs:read'], paths: ['a'] }, 'paths cannot be combined'],
-    ['commands without exec', { scopes: ['fs:read'], commands: ['ls'] }, 'they limit the scope exec'],
+    ['commands without exec', { scopes: ['fs:read'], commands: ['ls'] }, 'needs the scope exec'],
     [
       'a path elsewhere',
       { scopes: ['fs:read'], paths: ['/etc'] },

@@ -73,9 +73,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
     await startPreview(porthole, other.runId, 3000);
     const fifth = await start(3001, other.runId);
     expect(outcome(fifth)).toEqual([429, 'too_many_previews']);
-    expect(fifth.json<{ error: string }>().error).toBe(
-      'All 4 sessions that may be open at once are taken: stop one first.',
-    );
+    expect(fifth.json<{ error: string }>().error).toBe('All 4 sessions are in use: stop one first.');
   });
 
   test('leaves no listener after a refused session', async () => {

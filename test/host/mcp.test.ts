@@ -335,7 +335,7 @@ describe('an MCP client', () => {
         'list_previews',
         { run_id: 'run_nothere' },
         'run_not_found',
-        'Run run_nothere does not exist: POST /api/runs makes one.',
+        'Run run_nothere does not exist: POST /api/runs creates one.',
       ],
       [
         'stop_preview',

@@ -124,7 +124,7 @@ describe('the preview routes', () => {
     const fourth = await start({ target_port: 3003 });
     expect(outcome(fourth)).toEqual([429, 'too_many_previews']);
     expect(fourth.json()).toEqual({
-      error: `Run ${run.runId} already has 3 live previews, which is the most a run may have: stop one first.`,
+      error: `Run ${run.runId} already has 3 live previews, the maximum of a run: stop one first.`,
       code: 'too_many_previews',
       retryable: true,
       remedy: 'Stop one first.',
@@ -389,7 +389,7 @@ describe('the installation’s own settings', () => {
     });
     expect(outcome(answer)).toEqual([429, 'too_many_previews']);
     expect(answer.json<{ error: string }>().error).toBe(
-      'All 2 previews that may live at once are taken: stop one first.',
+      'All 2 previews of this installation are in use: stop one first.',
     );
   });
 });

@@ -283,7 +283,7 @@ describe('the terminal', () => {
     for (const terminal of terminals) {
       expect(terminal.messages.at(-1)).toEqual({
         type: 'error',
-        message: 'Porthole is ending here, and its terminals with it: connect again.',
+        message: 'Porthole is shutting down: connect again.',
       });
     }
     silent.socket.terminate();

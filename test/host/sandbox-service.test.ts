@@ -268,7 +268,7 @@ describe('sandboxes as a service', () => {
         code: 'quota_exceeded',
         retryable: true,
         error: expect.stringMatching(
-          /^You have 3 of the 3 sandboxes that you may have at a time, and this takes 1 sandbox more: stop or delete a sandbox, such as \w+ \(.*\), \w+ \(.*\) and \w+ \(.*\), or let an administrator raise PORTHOLE_QUOTAS\.$/,
+          /^You have 3 of the 3 sandboxes of your quota, and this takes 1 sandbox more: stop or delete a sandbox, such as \w+ \(.*\), \w+ \(.*\) and \w+ \(.*\), or let an administrator raise PORTHOLE_QUOTAS\.$/,
         ),
       });
     });

@@ -221,7 +221,7 @@ test('refuses another one within a second at the limit, with the time to retry',
         code: 'capacity_exceeded',
         retryable: true,
         error:
-          '2 sandboxes run here, which is as many as may (WARM_POOL_MAX_INSTANCES): try again once one is stopped or deleted.',
+          '2 sandboxes are running, the maximum (WARM_POOL_MAX_INSTANCES): try again once one is stopped or deleted.',
       },
     ]);
     expect(await sandboxes(porthole)).toEqual(before);

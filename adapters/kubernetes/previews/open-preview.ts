@@ -241,7 +241,7 @@ class PreviewOpening {
       if (error instanceof KubernetesError) await this.#removeService(service);
       else await this.#withdraw(service);
       const { maxTotal } = this.#options;
-      throw isQuota(error) ? tooManyPreviews(`${maxTotal} previews that may live`, error) : error;
+      throw isQuota(error) ? tooManyPreviews(`${maxTotal} previews of this installation`, error) : error;
     }
   }
 

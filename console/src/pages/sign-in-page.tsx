@@ -86,7 +86,7 @@ export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
         <h1 ref={heading} tabIndex={-1}>
           {wasSignedIn ? 'Sign in again' : 'Sign in'}
         </h1>
-        {wasSignedIn ? <p role="status">Your session is over. You go on where you were.</p> : null}
+        {wasSignedIn ? <p role="status">Your session has ended. Sign in to continue.</p> : null}
         {ways?.needed === true && ways.methods.length === 0 ? (
           <p>
             Browser sign-in isn’t configured: only the key of a sandbox service is. Ask your administrator.

@@ -24,7 +24,7 @@ export const filePath = z
   .string()
   .min(1)
   .max(4_096)
-  .describe('Within /workspace; a relative path counts from there');
+  .describe('Within /workspace; a relative path starts there');
 
 /**
  * The run, for its owner, an admin, or its own agent. Without `runId`: the agent's own run, or the

@@ -27,7 +27,13 @@ function depsFor(http: HttpFinding, speaksTls: boolean): DiagnoseSandboxDeps {
 test.each<[string, HttpFinding, boolean, string, RegExp]>([
   ['a TLS server that hangs up on plain HTTP', { kind: 'hung_up' }, true, 'tls', /speaks HTTPS/],
   ['a TLS server that answers with an alert', { kind: 'tls' }, true, 'tls', /speaks HTTPS/],
-  ['a server that only hangs up', { kind: 'hung_up' }, false, 'hung_up', /ends it without an answer/],
+  [
+    'a server that only hangs up',
+    { kind: 'hung_up' },
+    false,
+    'hung_up',
+    /closes connections without an answer/,
+  ],
   ['another protocol', { kind: 'malformed', what: 'no status line' }, false, 'malformed', /valid HTTP/],
 ])('names %s that is not ready', async (_name, http, speaksTls, kind, advice) => {
   const { ports } = await diagnoseSandbox(depsFor(http, speaksTls), { run: RUN, port: 3000 });

@@ -99,17 +99,17 @@ describe('advice for a preview that fails', () => {
     [
       'with a full queue',
       { http: { kind: 'refused' } },
-      'Port 3000 is listened on but takes no connection: start the server again.',
+      'Port 3000 is open but accepts no connections: restart the server.',
     ],
     [
       'that says nothing',
       { http: { kind: 'silent' } },
-      "Port 3000 takes the connection but has not answered within 5 seconds: it may still be compiling, so ask again; if it stays so, look at the server's log.",
+      "Port 3000 accepts connections but did not answer within 5 seconds: it may still be compiling. Try again, then read the server's log.",
     ],
     [
       'that hangs up',
       { http: { kind: 'hung_up' } },
-      'Port 3000 takes the connection and ends it without an answer: a preview needs a server that speaks plain HTTP.',
+      'Port 3000 closes connections without an answer: a preview needs a server that speaks plain HTTP.',
     ],
     [
       'that speaks TLS',

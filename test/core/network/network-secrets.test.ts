@@ -73,7 +73,7 @@ describe('requested secrets', () => {
     [{ host: '10.0.0.1' }, 'an address'],
     [{ host: 'co.uk' }, 'a public suffix'],
     [{ name: 'PATH' }, 'is set by Porthole'],
-    [{ name: 'A-B' }, 'is no name of a variable'],
+    [{ name: 'A-B' }, 'is not a variable name'],
     [{ name: 'TAKEN' }, 'a variable of env has that name'],
     [{ value: undefined }, 'value is missing'],
     [{ value: '' }, 'visible ASCII'],

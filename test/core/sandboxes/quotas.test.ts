@@ -56,6 +56,6 @@ test('reports used, allowed and requested amounts when a quota is exceeded', () 
   expect([error.code, error.status, error.message]).toEqual([
     'quota_exceeded',
     429,
-    'You have 2 of the 2 sandboxes and 0.3 of the 4 CPUs that you may have at a time, and this takes 1 sandbox and 0.1 CPUs more: stop or delete a sandbox, or let an administrator raise PORTHOLE_QUOTAS.',
+    'You have 2 of the 2 sandboxes and 0.3 of the 4 CPUs of your quota, and this takes 1 sandbox and 0.1 CPUs more: stop or delete a sandbox, or let an administrator raise PORTHOLE_QUOTAS.',
   ]);
 });

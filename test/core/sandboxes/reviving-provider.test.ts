@@ -36,7 +36,7 @@ test('reports that the sandbox died when a command was interrupted', async () =>
     502,
     {
       code: 'exec_transport_error',
-      error: `Sandbox ${id} does not run any more (its processes have ended), and its command ended with it. Run the command again: that brings the sandbox back with its files.`,
+      error: `Sandbox ${id} is no longer running (its processes have ended), and its command ended with it. Run the command again: that brings the sandbox back with its files.`,
     },
   ]);
 });

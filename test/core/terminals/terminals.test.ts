@@ -132,7 +132,7 @@ describe('terminals of a process', () => {
     await new Promise((resolve) => setImmediate(resolve));
     (await terminals.open(here, PLAIN)).attach(viewer);
     await terminals.close();
-    expect(viewer.sent.at(-1)).toContain('Porthole is ending here');
+    expect(viewer.sent.at(-1)).toContain('Porthole is shutting down');
   });
 
   test('are limited to sixteen with a session; the least recently used is closed', async () => {

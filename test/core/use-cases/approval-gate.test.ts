@@ -87,7 +87,7 @@ describe('a preview that an agent requests', () => {
     await decide(await asked(), 'denied', { reason: 'not that port' });
     const error = await opening;
     expect([error.code, error.status, error.retryable]).toEqual(['approval_denied', 403, false]);
-    expect(error.message).toContain('): “not that port”. Do not ask again');
+    expect(error.message).toContain('): “not that port”. Change the request');
     const again = open();
     await decide(await asked(2));
     await again;
