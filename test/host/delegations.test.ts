@@ -61,7 +61,7 @@ describe('a delegation', () => {
       { scopes: ['fs:read'], paths: ['/etc'] },
       'is not below /workspace: only paths in /workspace can be delegated',
     ],
-    ['a path of two lines', { scopes: ['fs:read'], paths: ['a\nb'] }, 'no control character'],
+    ['a path of two lines', { scopes: ['fs:read'], paths: ['a\nb'] }, 'must not contain a control character'],
     ['no command', { scopes: ['exec'], commands: [] }, 'name at least one, or leave it out'],
     ['two days', { scopes: ['exec'], ttl_seconds: 172_800 }, 'must be at most 86400, a day'],
     ['no time', { scopes: ['exec'], ttl_seconds: 0 }, 'must be at least 1'],

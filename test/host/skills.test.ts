@@ -177,7 +177,7 @@ describe('skills', () => {
       ['an alias', about('---\nname: &a bad\ndescription: *a\n---\n'), /cannot be read/],
       ['a key twice', about('---\nname: bad\nname: bad\ndescription: d\n---\n'), /cannot be read/],
       ['a deep nest', about(`---\nname: ${'['.repeat(9_000)}\n---\n`), /cannot be read/],
-      ['a list', about('---\n- name\n---\n'), /no mapping/],
+      ['a list', about('---\n- name\n---\n'), /not a mapping/],
       ['no name', about('---\ndescription: d\n---\n'), /name in SKILL.md must be 1 to 64 .* got none/],
       ['another name', about(skillText('good')), /names it good, and the URL bad/],
       ['no description', about('---\nname: bad\n---\n'), /description in SKILL.md must be/],

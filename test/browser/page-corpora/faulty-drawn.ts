@@ -273,7 +273,7 @@ export const drawn: Readonly<Record<string, FaultyApp>> = {
     ...app('Sign in', `<h1>Sign in</h1><script>setTimeout(() => location.replace('home'), 100)</script>`),
     home: html(page('Home', `<h1>Home</h1><script>setTimeout(() => location.replace('./'), 100)</script>`)),
   },
-  'redirect-loop': { says: /redirects without end/, '': redirect('again'), again: redirect('./') },
+  'redirect-loop': { says: /redirects endlessly/, '': redirect('again'), again: redirect('./') },
   'blank-canvas': {
     says: /blank/,
     ...app(

@@ -64,7 +64,7 @@ const ROUTES = [
       const ends = [signal, stopping].filter((each) => each !== undefined);
       const any = AbortSignal.any(ends);
       if (!any.aborted) await new Promise((resolve) => any.addEventListener('abort', resolve));
-      const what = signal?.aborted === true ? 'withdrawn' : 'still waited for';
+      const what = signal?.aborted === true ? 'withdrawn' : 'still pending';
       throw new PortholeError('service_unavailable', what);
     },
   }),
@@ -171,7 +171,7 @@ describe('one function for all routes', () => {
   test("ends a wait before the runtime's limit, where that comes before the gateway's", async () => {
     const context = { getRemainingTimeInMillis: () => 1_020 };
     const result = await functions().handler(gatewayEvent('GET', '/api/decision'), context);
-    expect([result.statusCode, bodyOf(result)]).toMatchObject([503, { error: 'still waited for' }]);
+    expect([result.statusCode, bodyOf(result)]).toMatchObject([503, { error: 'still pending' }]);
   });
 
   test('buffers a stream up to the limit of the runtime', async () => {
@@ -274,7 +274,7 @@ describe('one function for all routes that streams', () => {
     const context = { getRemainingTimeInMillis: () => 1_020 };
     await functions(runtime).stream(gatewayEvent('GET', '/api/decision'), sink(), context);
     expect(sent.head).toMatchObject({ statusCode: 503, headers: { 'retry-after': '5' } });
-    expect(JSON.parse(sent.text)).toMatchObject({ error: 'still waited for' });
+    expect(JSON.parse(sent.text)).toMatchObject({ error: 'still pending' });
   });
 
   test('is done once the whole response is sent, because the runtime then freezes the process', async () => {
