@@ -121,7 +121,7 @@ function toStep(step: z.output<typeof Step>): PageStep {
 }
 
 const place = {
-  file: z.string().nullable().describe('In the project, where source maps or traces tell'),
+  file: z.string().nullable().describe('In the project, if known from source maps or traces'),
   line: z.number().int().nullable(),
   column: z.number().int().nullable(),
 };

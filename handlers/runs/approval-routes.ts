@@ -30,7 +30,7 @@ export const DecisionBody = z
       .default('once')
       .describe(
         `How far an approval reaches. ${APPROVAL_SCOPE_HELP} ` +
-          'What was denied in a run is asked about again, whatever wider approval follows. A host that is denied `always` goes into the `deny` list of its sandbox',
+          'A denied request of a run is asked again, even after a wider approval. A host that is denied `always` goes into the `deny` list of its sandbox',
       ),
     reason: z
       .string()
@@ -70,20 +70,20 @@ export async function decide(
 
 const decideApprovalRoute = defineRoute('decideApproval', 'POST', '/api/runs/{id}/tool-approvals', {
   tag: 'Approvals',
-  summary: 'Approve or deny what an agent asks for',
-  description: 'For the owner of the run. A decision is taken once: a second one changes nothing.',
+  summary: 'Approve or deny a request of an agent',
+  description: 'For the owner of the run. Only the first decision counts.',
   params: RunPath,
   body: DecisionBody,
   responses: {
     200: {
-      description: 'The decision is taken',
+      description: 'Decided',
       schema: z
         .object({
           request_id: z.string(),
           decision: z.enum(['approve', 'deny']),
           also_approved: z
             .array(z.string())
-            .describe('`request_id` of what else waited and is covered by the approval'),
+            .describe('`request_id` of the other pending requests that the approval covers'),
         })
         .meta({ id: 'DecidedApproval' }),
     },
@@ -102,7 +102,7 @@ const decideApprovalRoute = defineRoute('decideApproval', 'POST', '/api/runs/{id
 const WaitingApprovalDto = z
   .object({
     request_id: z.string().describe('Names it in a decision'),
-    display_id: z.string().describe('What people call it among each other'),
+    display_id: z.string().describe('Short id for people'),
     run_id: z.string(),
     run_title: z.string().nullable(),
     owner: z.string().describe('The owner of the run'),
@@ -137,10 +137,10 @@ export function toWaitingApprovals(waiting: readonly WaitingApproval[]): z.infer
 
 const followApprovalsRoute = defineRoute('followApprovals', 'GET', '/api/approvals/events', {
   tag: 'Approvals',
-  summary: 'Follow what waits for your decision, in all of your runs',
+  summary: 'Follow your pending approvals, in all of your runs',
   description:
-    'Server-sent events of the type `approvals`: all that waits, at once and each time that something begins or ends to wait, as `GET /api/approvals` has it. A comment comes ' +
-    'every 15 seconds in which nothing else does. The stream ends after an hour: come back.',
+    'Server-sent events of the type `approvals`: all pending ones, at once and after each change, as in `GET /api/approvals`. A comment comes ' +
+    'every 15 seconds without an event. The stream ends after an hour: reconnect.',
   class: 'stream',
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
@@ -166,7 +166,7 @@ async function* frames(services: Services, following: FollowWaiting): AsyncGener
 
 const listApprovalsRoute = defineRoute('listApprovals', 'GET', '/api/approvals', {
   tag: 'Approvals',
-  summary: 'List what waits for your decision, in all of your runs',
+  summary: 'List your pending approvals, in all of your runs',
   responses: { 200: { description: 'What waits now', schema: WaitingApprovals } },
   async handle({ person }, { records, clock }) {
     const waiting = await records.approvals.waiting(listedOwner(person), clock.now(), MAX_WAITING);

@@ -32,7 +32,7 @@ const elementFields = {
   role: z.string().max(200).nullable().default(null).describe('ARIA role'),
   name: z.string().max(200).nullable().default(null).describe('Accessible name'),
   component: z.string().max(200).nullable().default(null).describe('Of React, Vue, Svelte or Angular'),
-  file: z.string().max(300).nullable().default(null).describe('In the project, where development data tells'),
+  file: z.string().max(300).nullable().default(null).describe('In the project, if known'),
   line: z.int().positive().nullable().default(null),
   column: z.int().positive().nullable().default(null),
 };
@@ -54,7 +54,7 @@ const MessageDto = z
     reply_to: z.string().nullable().describe('`message_id` of the comment; null for a comment'),
     by: z.enum(['owner', 'admin', 'member', 'agent']),
     at: z.iso.datetime(),
-    read_at: z.iso.datetime().nullable().describe('When the other side read it'),
+    read_at: z.iso.datetime().nullable().describe('When the recipient read it'),
     text: z.string(),
     pin: PinDto.nullable().describe('The element that the comment is about'),
     has_picture: z.boolean(),
@@ -212,7 +212,7 @@ const markReadRoute = defineRunRoute('markInboxRead', 'POST', '/api/runs/{id}/in
   body: z
     .strictObject({ messages: z.array(z.string().max(64)).min(1).max(MAX_MESSAGES) })
     .meta({ id: 'InboxRead' }),
-  responses: { 204: { description: 'They are marked' } },
+  responses: { 204: { description: 'Marked' } },
   async handle({ body, caller }, run, services) {
     await markRead(services, { run, caller }, body.messages);
     return { statusCode: 204, headers: {} };

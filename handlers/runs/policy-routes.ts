@@ -9,7 +9,7 @@ import { ID_PATTERN, defineRoute, json } from '../route.ts';
 const deletePolicyRoute = defineRoute('deleteApprovalPolicy', 'DELETE', '/api/approval-policies/{id}', {
   tag: 'Approvals',
   summary: 'Delete an approval policy',
-  description: 'What it covered is asked about again. What it has approved stays approved.',
+  description: 'Its requests need approval again. Past approvals stay.',
   params: z.object({ id: z.string().max(200).describe('`policy_id`').meta({ pattern: ID_PATTERN }) }),
   responses: { 204: { description: 'Deleted' } },
   errors: ['policy_not_found'],
@@ -34,7 +34,7 @@ const PolicyDto = z
 
 const listPoliciesRoute = defineRoute('listApprovalPolicies', 'GET', '/api/approval-policies', {
   tag: 'Approvals',
-  summary: 'List what you approve without being asked, newest first',
+  summary: 'List your approval policies, newest first',
   query: z.object(pageQuery),
   responses: pageResponse('policies', PolicyDto, 'ApprovalPolicyList'),
   async handle({ query, person }, { records }) {

@@ -32,7 +32,7 @@ const SharingDto = z
 const RunDto = z
   .object({
     run_id: z.string().describe('`run_` + ULID'),
-    owner: z.string().describe('The user who made the run'),
+    owner: z.string().describe('The user who created the run'),
     title: z.string().nullable(),
     sandbox_id: z.string(),
     auto_approve_tools: z.boolean(),
@@ -107,29 +107,21 @@ const completeRunRoute = defineRunRoute('completeRun', 'POST', '/api/runs/{id}/c
 const Body = z
   .strictObject({
     title: z.string().max(200, 'at most 200 characters').optional(),
-    sandbox_id: z
-      .string()
-      .max(128)
-      .optional()
-      .describe('One of your sandboxes; without it a new one is made'),
+    sandbox_id: z.string().max(128).optional().describe('One of your sandboxes. Default: a new one'),
     image: z
       .string()
       .min(1)
       .max(512)
       .optional()
-      .describe('Name of an image of the catalogue for the new sandbox; without it the default'),
-    auto_approve_tools: z
-      .boolean()
-      .default(false)
-      .describe('Previews that the agent asks for open without a person'),
+      .describe('Name of an image of the catalogue for the new sandbox. Default: the default image'),
+    auto_approve_tools: z.boolean().default(false).describe('Previews of the agent open without approval'),
   })
   .meta({ id: 'CreateRunRequest' });
 
 const createRunRoute = defineRoute('createRun', 'POST', '/api/runs', {
   tag: 'Runs',
   summary: 'Make a run',
-  description:
-    "A run is one agent's work in one sandbox. The `agent_token` is answered here and never again.",
+  description: "A run is one agent's work in one sandbox. The `agent_token` is returned only here.",
   body: Body,
   responses: {
     201: {
@@ -162,10 +154,10 @@ const rotateAgentTokenRoute = defineRunRoute('rotateAgentToken', 'POST', '/api/r
   tag: 'Runs',
   summary: "Rotate a run's agent token",
   description:
-    'Answers a new token, valid for 24 hours at most. New requests with the earlier one are refused, and requests that are under way end as usual. The `porthole` command inside the sandbox has its own token and goes on.',
+    'Returns a new token, valid for 24 hours at most. New requests with the previous one are refused; requests in progress finish. The `porthole` command inside the sandbox has its own token.',
   responses: {
     200: {
-      description: 'The new token: it is answered here and never again',
+      description: 'The new token, returned only here',
       schema: z
         .object({ run_id: z.string(), agent_token: z.string(), expires_at: z.iso.datetime() })
         .meta({ id: 'RotatedAgentToken' }),

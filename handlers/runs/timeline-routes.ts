@@ -34,7 +34,7 @@ const EventDto = z
     at: z.iso.datetime(),
     data: z
       .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
-      .describe('What the type says; never a token or a URL'),
+      .describe('Depends on the type; never a token or a URL'),
   })
   .meta({ id: 'RunEvent' });
 
@@ -67,7 +67,7 @@ function followRoute<Position, Event extends { readonly seq: Position; readonly 
     agents: true,
     channel: true,
     query: z.object({
-      after: position.schema.optional().describe('The same as `Last-Event-ID`, which wins'),
+      after: position.schema.optional().describe('The same as `Last-Event-ID`, which takes precedence'),
     }),
     responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
     streams: true,
@@ -125,7 +125,7 @@ const followTimelineRoute = followRoute(
     summary: "Follow a run's timeline",
     description:
       'Server-sent events: every event of the timeline, then each new one as it happens. `id` and `event` are the `id` and `type` of the event in `data`. ' +
-      'The header `Last-Event-ID` resumes without a gap or a repeat. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour, and for the ' +
+      'The header `Last-Event-ID` resumes without a gap or a repeat. A comment comes every 15 seconds without an event. The stream ends after an hour, and for the ' +
       "run's agent with its run: come back with `Last-Event-ID`.",
   },
   {
@@ -141,7 +141,7 @@ const readTimelineRoute = defineRunRoute('readTimeline', 'GET', '/api/runs/{id}/
   tag: 'Runs',
   summary: "Read a run's timeline",
   description:
-    'What happened, oldest first. `next` is null on the last page; the id of the last event that you know, as `after`, gives what came since.',
+    'What happened, oldest first. `next` is null on the last page; for newer events, send the id of the last known one as `after`.',
   agents: true,
   channel: true,
   query: z.object({
@@ -178,7 +178,7 @@ function cursorOf({ seq: { run, sandbox } }: ActivityEvent): string {
 const ActivityEventDto = EventDto.extend({
   id: z.string().describe('Unique in the run, and the same at each read: `r` or `s` and a number'),
   type: z.enum([...RUN_EVENT_TYPES, ...SANDBOX_ACTIVITY_TYPES]),
-  cursor: z.string().describe('As `after`, it gives what came since'),
+  cursor: z.string().describe('As `after`, it returns newer events'),
 }).meta({ id: 'ActivityEvent' });
 
 function toActivityDto(event: ActivityEvent): z.infer<typeof ActivityEventDto> {
@@ -189,7 +189,7 @@ function toActivityDto(event: ActivityEvent): z.infer<typeof ActivityEventDto> {
 const readActivityRoute = defineRunRoute('readActivity', 'GET', '/api/runs/{id}/activity', {
   shared: { run: 'view' },
   tag: 'Runs',
-  summary: 'Read everything that happened in a run',
+  summary: 'List the activity of a run',
   description:
     'The timeline, and what was done in the sandbox while the run was active, oldest first: `command.exited` (`command`, `exit_code`, `duration_ms`), `file.written` and `file.deleted` (`path`), `network.requested` (`host`, `port`, `decision`, `rule`). Commands and files have `by`: `person` (with `user`), `agent` or `delegate`; their details have their own route. The sandbox keeps its last 1,000 events, for a day; the timeline keeps its own.',
   agents: true,
@@ -218,7 +218,7 @@ const EventDetailsDto = z
       .object({
         first: z.string().describe('The first 16 KiB; all of an output of 48 KiB at most'),
         last: z.string().describe('The last 32 KiB of a longer one'),
-        omitted_bytes: z.number().int().describe('Bytes that are not in the two'),
+        omitted_bytes: z.number().int().describe('Bytes between the two'),
       })
       .nullable()
       .describe('Both streams of a command or a process, in the order of their arrival'),
@@ -228,7 +228,7 @@ const EventDetailsDto = z
         after: z.string(),
       })
       .nullable(),
-    missing: z.string().nullable().describe('Why there is neither, as a sentence'),
+    missing: z.string().nullable().describe('Why both are missing, as a sentence'),
   })
   .meta({ id: 'EventDetails' });
 
@@ -260,7 +260,7 @@ const followActivityRoute = followRoute(
   'followActivity',
   '/api/runs/{id}/activity/events',
   {
-    summary: 'Follow everything that happens in a run',
+    summary: 'Follow the activity of a run',
     description:
       'Server-sent events: the events of `GET /api/runs/{id}/activity`, then each new one as it happens. `event` is the `type` of the event in `data`, and `id` a cursor: the header `Last-Event-ID` resumes without a gap or a repeat. Otherwise like `GET /api/runs/{id}/events`.',
   },

@@ -39,9 +39,9 @@ const listViewersRoute = defineRunRoute('listViewers', 'GET', VIEWERS, {
 
 const addViewerRoute = defineRunRoute('addViewer', 'PUT', VIEWERS, {
   ...common,
-  summary: 'Say that you have a run open',
+  summary: 'Record that you have a run open',
   description:
-    'Holds for 20 seconds: repeat it every 8. Records nothing for a private run, and nothing for admins of other organisations. Answers who has the run open.',
+    'Valid for 20 seconds: repeat it every 8. Not recorded for private runs and admins of other organisations. Returns who has the run open.',
   async handle({ person }, run, services) {
     await addViewer(services, person, run);
     return json(200, toDto(await listViewers(services, run), person.user));

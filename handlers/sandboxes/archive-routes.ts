@@ -39,7 +39,7 @@ const deleteArchiveRoute = defineRoute('deleteArchive', 'DELETE', '/api/archives
   tag: 'Sandboxes',
   summary: 'Delete an archive',
   params: z.object({ id: z.string().max(200).describe('Of the archive').meta({ pattern: ID_PATTERN }) }),
-  responses: { 204: { description: 'Gone, and its files with it' } },
+  responses: { 204: { description: 'Deleted, with its files' } },
   errors: ['archive_not_found', 'archive_error'],
   async handle({ params: { id }, person }, { records, archives }) {
     const archive = await records.archives.get(id);
@@ -55,7 +55,7 @@ const listArchivesRoute = defineRoute('listArchives', 'GET', '/api/archives', {
   tag: 'Sandboxes',
   summary: 'List your archives, newest first',
   description:
-    'What was in sandboxes that were destroyed after their retention. There are none where PORTHOLE_ARCHIVE_BUCKET is not set.',
+    'The files of sandboxes that were destroyed after their retention. Needs PORTHOLE_ARCHIVE_BUCKET.',
   query: z.object({
     ...pageQuery,
     sandbox_id: z.string().max(128).optional().describe('Those of one sandbox'),

@@ -6,7 +6,7 @@ export const BlockedHostDto = z
     host: z.string(),
     port: z.int(),
     rule: z.string().describe('What decided'),
-    hint: z.string().describe('How its owner can allow it, or why nothing does'),
+    hint: z.string().describe('How its owner can allow it, or why that is impossible'),
   })
   .meta({ id: 'BlockedHost' });
 

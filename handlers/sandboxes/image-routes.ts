@@ -7,10 +7,10 @@ import { requireAdmin } from './warm-pool-routes.ts';
 
 const deleteImageRoute = defineRoute('deleteImage', 'DELETE', '/api/images/{name}', {
   tag: 'Images',
-  summary: 'Take an image out of the catalogue',
-  description: 'For admins. Sandboxes that were made from it stay.',
+  summary: 'Remove an image from the catalogue',
+  description: 'For admins. Its sandboxes stay.',
   params: z.object({ name: ImageName }),
-  responses: { 204: { description: 'It is not there any more' } },
+  responses: { 204: { description: 'Removed' } },
   errors: ['image_not_found', 'image_configured'],
   async handle({ params, person }, services) {
     requireAdmin(person, 'delete images', 'the catalogue');
@@ -27,14 +27,14 @@ const ImageDto = z
     languages: z.array(z.string()),
     resources: z
       .object({ cpu: z.number().optional(), memory_mb: z.int().optional(), disk_mb: z.int().optional() })
-      .describe('What a sandbox of it gets where its request says nothing'),
+      .describe('Defaults of its sandboxes'),
   })
   .meta({ id: 'Image' });
 
 const ListedImageDto = ImageDto.extend({
   source: z
     .enum(['configuration', 'api'])
-    .describe('Whether it comes with the installation, or was added by POST'),
+    .describe('Whether it is part of the configuration, or was added by POST'),
 }).meta({ id: 'ListedImage' });
 
 function toImageDto(image: CatalogueImage): z.infer<typeof ImageDto> {
@@ -50,7 +50,7 @@ function toImageDto(image: CatalogueImage): z.infer<typeof ImageDto> {
 
 const listImagesRoute = defineRoute('listImages', 'GET', '/api/images', {
   tag: 'Images',
-  summary: 'List the images that sandboxes may be made from',
+  summary: 'List the images for sandboxes',
   description:
     'By name, those that the provider of this installation can run. A sandbox that names no image gets the default.',
   responses: {
@@ -82,7 +82,7 @@ const putImageRoute = defineRoute('putImage', 'POST', '/api/images', {
   tag: 'Images',
   summary: 'Add an image, or replace the one of its name',
   description:
-    'For admins. Sandboxes that are there keep what they were made from. Those of the configuration change with it alone.',
+    'For admins. Existing sandboxes keep their image. Images of the configuration change only there.',
   body: Body,
   responses: {
     200: { description: 'Replaced', schema: ImageDto },

@@ -31,7 +31,7 @@ const MountBucketBody = z.unknown().meta({
         s3fsOptions: { type: 'array', items: { type: 'string' } },
         credentialProxy: {
           type: 'boolean',
-          description: 'Makes no difference: credentials never are in the sandbox',
+          description: 'Ignored: credentials are never in the sandbox',
         },
       },
     },
@@ -68,8 +68,7 @@ const Body = z.unknown().meta({
 const unmountBucketRoute = defineRoute('unmountBucket', 'POST', '/v1/sandbox/{id}/unmount', {
   tag: 'Sandboxes',
   summary: 'Unmount a bucket',
-  description:
-    'What was written to a file is in the bucket once the file is closed; what is open is cut off.',
+  description: 'A file is in the bucket once it is closed; open files are truncated.',
   bridge: true,
   params: SandboxPath,
   body: Body,

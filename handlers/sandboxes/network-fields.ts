@@ -86,7 +86,7 @@ export const networkFields = {
     .max(MAX_SECRETS)
     .nullish()
     .describe(
-      'Values that never enter the sandbox. The variable `name` has a placeholder there; requests to `host` over TLS get the value. Replaces the list before',
+      'Values that never enter the sandbox. The variable `name` has a placeholder there; requests to `host` over TLS get the value. Replaces the previous list',
     ),
 };
 

@@ -7,7 +7,7 @@ import { SizeDto, toSizeDto } from './sandbox-dto.ts';
 
 const amounts = <T extends z.ZodType>(of: (what: string) => T) =>
   z.object({
-    sandboxes: of('Sandboxes that run or are being made'),
+    sandboxes: of('Sandboxes that run or are being created'),
     runs: of('Active runs'),
     previews: of('Live previews'),
     cpu: of('Their CPUs'),
@@ -21,17 +21,17 @@ const QuotaDto = z
   .object({
     limits: amounts((what) => z.number().nullable().describe(`${what}; null: any amount`)),
     used: amounts((what) => z.number().describe(what)),
-    default_size: SizeDto.describe('What a sandbox gets that asks for no resources'),
+    default_size: SizeDto.describe('Default resources of a sandbox'),
     enforced_by: z
       .object({ cpu: enforcedBy, memory_mb: enforcedBy, disk_mb: enforcedBy, network: enforcedBy })
-      .describe('What holds a sandbox without a network to its limits; null: nothing does'),
+      .describe('What enforces the limits of a sandbox without a network; null: nothing'),
   })
   .meta({ id: 'Quota' });
 
 export const getQuotaRoute = defineRoute('getQuota', 'GET', '/api/quota', {
   tag: 'Sandboxes',
-  summary: 'What you may have at a time, and what you have',
-  description: 'A sandbox that asks for no resources counts as what it is given by default.',
+  summary: 'Your limits and usage',
+  description: 'A sandbox without requested resources counts with the defaults.',
   responses: { 200: { description: 'Your limits, and what counts against them', schema: QuotaDto } },
   async handle({ person }, { records, quotas, provider, plane }) {
     const owner = ownerOf(person);

@@ -53,16 +53,14 @@ export function toSizeDto({ cpu, memoryMb, diskMb }: SandboxSize): z.infer<typeo
 }
 
 /** What a person may do in a run or a sandbox of another. */
-export const AccessDto = z
-  .enum(['owner', 'work', 'view'])
-  .describe('What you may do in it: `owner` has no limit');
+export const AccessDto = z.enum(['owner', 'work', 'view']).describe('Your permissions: `owner` has all');
 
 export const SandboxDto = z
   .object({
     id: z.string(),
-    state: z.enum(['creating', 'running', 'stopped', 'destroyed']).describe('As it was seen last'),
+    state: z.enum(['creating', 'running', 'stopped', 'destroyed']).describe('The last observed state'),
     desired_state: z.enum(['running', 'stopped', 'destroyed']).describe('The requested state'),
-    owner: z.string().describe('The user who made it'),
+    owner: z.string().describe('The user who created it'),
     image: z.string().nullable().describe('null: the default'),
     name: z.string().nullable(),
     session_key: z.string().nullable(),
@@ -71,10 +69,10 @@ export const SandboxDto = z
     skills: z.array(
       z.object({
         name: z.string(),
-        digest: z.string().nullable().describe('Of what was placed last; null: nothing yet'),
+        digest: z.string().nullable().describe('Of the last version placed; null: none yet'),
         kept: z
           .array(z.string())
-          .describe('Files below /workspace/skills that are not as they were placed, and were left so'),
+          .describe('Files below /workspace/skills that were changed, and so were not updated'),
       }),
     ),
     ...networkDtoFields,
@@ -86,7 +84,7 @@ export const SandboxDto = z
     expires_at: z.iso
       .datetime()
       .nullable()
-      .describe('When it is stopped without another heartbeat; null: without a ttl, and while it is stopped'),
+      .describe('When it stops without another heartbeat; null: no ttl, or stopped'),
   })
   .meta({ id: 'Sandbox' });
 
@@ -135,7 +133,7 @@ export const SandboxDetailDto = SandboxDto.extend({
   stop_reason: z
     .string()
     .nullable()
-    .describe('Why its provider has stopped it, for instance as its files exceed its disk; null: it did not'),
+    .describe('Why its provider stopped it, such as files beyond its disk; null: it did not'),
   env_names: z
     .array(z.string())
     .describe('Names given at creation. The values are visible only to commands in the sandbox'),

@@ -20,14 +20,16 @@ import { SandboxPath } from './sandbox-path.ts';
 export const followSandboxRoute = defineRoute('followSandbox', 'GET', '/v1/sandbox/{id}/events', {
   shared: { sandbox: 'view' },
   tag: 'Sandboxes',
-  summary: 'Follow what happens in a sandbox',
+  summary: 'Follow the events of a sandbox',
   description:
     'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` and `file_deleted` (`path`), `exec` (`command`, without credentials of Porthole, `exit_code` and `duration_ms`), `stopped` (with a `reason` if its provider stopped it), `resumed`, `preview_opened` (`target_port`), `port_listening` and `port_closed` (`port`), `server` (`server`, `state`, `reason`), `process_started` (`process_id`, `name`, `command`, `started_by`) and `process_exited` (also `exit_code`, `signal`, `reason`, `duration_ms`). ' +
-    'Files and commands have `by`: `person` (with `user`), `agent` or `delegate`. All but the last four cover only actions through Porthole, by any caller. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
+    'Files and commands have `by`: `person` (with `user`), `agent` or `delegate`. All but the last four cover only actions through Porthole, by any caller. The header `Last-Event-ID` resumes; the last 1,000 of a day are kept. A comment comes every 15 seconds without an event. The stream ends after an hour.',
   class: 'stream',
   delegates: { scope: 'fs:read' },
   params: SandboxPath,
-  query: z.object({ after: EventId.optional().describe('The same as `Last-Event-ID`, which wins') }),
+  query: z.object({
+    after: EventId.optional().describe('The same as `Last-Event-ID`, which takes precedence'),
+  }),
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
   errors: ['sandbox_not_found'],

@@ -23,14 +23,14 @@ const deleteSandboxesRoute = defineRoute('deleteSandboxes', 'DELETE', '/v1/sandb
   tag: 'Sandboxes',
   summary: 'Destroy your sandboxes of a tag, and their files',
   description:
-    'For when a thread is deleted: `?tag=thread_id:42`. Where any of them was not made with `delete_with_thread`, none is deleted, unless `force=true`. May be repeated.',
+    'For deleted threads: `?tag=thread_id:42`. If any sandbox was not created with `delete_with_thread`, none is deleted, unless `force=true`. Can be repeated.',
   query: z.object({
     tag: TagFilter.describe('`key:value`').meta({ example: 'thread_id:42' }),
-    force: queryFlag().describe('Whether the others go, too'),
+    force: queryFlag().describe('Whether to delete the others, too'),
   }),
   responses: {
     200: {
-      description: 'Those that are gone',
+      description: 'The deleted sandboxes',
       schema: z.object({ ids: z.array(z.string()) }).meta({ id: 'DeletedSandboxes' }),
     },
   },
@@ -47,7 +47,7 @@ const deleteSandboxesRoute = defineRoute('deleteSandboxes', 'DELETE', '/v1/sandb
       const named = kept.slice(0, MAX_NAMED).join(', ');
       throw new PortholeError(
         'sandboxes_kept',
-        `${kept.length} of ${tagged.length} sandboxes were not made with delete_with_thread (${named}${kept.length > MAX_NAMED ? ', …' : ''}), so none was deleted: say force=true to delete them all.`,
+        `${kept.length} of ${tagged.length} sandboxes were not created with delete_with_thread (${named}${kept.length > MAX_NAMED ? ', …' : ''}), so none was deleted: send force=true to delete them all.`,
       );
     }
     // Sequentially: destroying is the provider's most expensive operation.

@@ -51,7 +51,7 @@ export async function networkAttempts(
 const getSandboxNetworkRoute = defineRoute('getSandboxNetwork', 'GET', '/v1/sandbox/{id}/network', {
   shared: { sandbox: 'view' },
   tag: 'Sandboxes',
-  summary: 'Read what a sandbox may reach, and what it has tried',
+  summary: 'Read the network rules and the connection log of a sandbox',
   agents: true,
   params: SandboxPath,
   query: z.object({
@@ -91,12 +91,12 @@ const Change = z.strictObject(networkFields).meta({ id: 'ChangeSandboxRequest' }
 
 const changeSandboxRoute = defineRoute('changeSandbox', 'PATCH', '/v1/sandbox/{id}', {
   tag: 'Sandboxes',
-  summary: 'Change what a sandbox may reach, and its secrets',
+  summary: 'Change the network rules and the secrets of a sandbox',
   description:
-    'For its owner. At once, also while it runs: open connections that are no longer allowed end. A list replaces the one before.',
+    'For its owner. Takes effect at once: open connections that are no longer allowed end. A list replaces the previous one.',
   params: SandboxPath,
   body: Change,
-  responses: { 200: { description: 'What it may reach from now on', schema: Policy } },
+  responses: { 200: { description: 'The new policy', schema: Policy } },
   errors: ['sandbox_not_found', 'forbidden', 'network_not_supported'],
   async handle({ params, body, person }, services) {
     const sandbox = await findSandbox(services, person, params.id);

@@ -21,22 +21,22 @@ const Body = z
       .min(1)
       .max(512)
       .optional()
-      .describe('Name of an image of the catalogue, where the provider has images; without it the default'),
+      .describe('Name of an image of the catalogue, if the provider has images. Default: the default image'),
     session_key: SessionKey.nullish().describe(
       'The conversation it belongs to: the same key gives the same sandbox, resumed if it is stopped',
     ),
-    name: SandboxName.nullish().describe('Unique among your own'),
+    name: SandboxName.nullish().describe('Unique among yours'),
     tags: Tags.nullish(),
     ttl_seconds: TtlSeconds.nullish().describe(
-      'Without a heartbeat for so long it is stopped, and its files are kept; a pass each minute does it',
+      'After this time without a heartbeat it is stopped, and its files are kept. Checked each minute',
     ),
     delete_with_thread: z
       .boolean('must be true or false')
       .nullish()
-      .describe('Whether deleting sandboxes by a tag takes it, too; default false'),
+      .describe('Whether deleting by tag includes it. Default: false'),
     resources: SizeRequest.nullish(),
     skills: Skills.nullish().describe(
-      'Names of skills, yours or shared, that lie below /workspace/skills from the beginning, and are brought up to date at each resume',
+      'Names of skills, yours or shared, to place below /workspace/skills and to update at each resume',
     ),
     ...networkFields,
     from_archive: z
@@ -44,7 +44,7 @@ const Body = z
       .min(1)
       .max(200)
       .nullish()
-      .describe('Id of an archive of yours, see `GET /api/archives`: a new sandbox begins with its files'),
+      .describe('Id of an archive of yours, see `GET /api/archives`: a new sandbox starts with its files'),
     env: Environment.nullish().describe(
       'For every command and terminal in the sandbox. The values are never returned. At most 64 variables, 64 KiB together',
     ),
@@ -138,7 +138,7 @@ const getSandboxRoute = defineRoute('getSandbox', 'GET', '/v1/sandbox/{id}', {
   shared: { sandbox: 'view' },
   tag: 'Sandboxes',
   summary: 'Read a sandbox',
-  description: 'Makes none: an unknown id is 404.',
+  description: 'Creates none: an unknown id is 404.',
   agents: true,
   params: SandboxPath,
   responses: { 200: { description: 'The sandbox', schema: SandboxDetailDto } },

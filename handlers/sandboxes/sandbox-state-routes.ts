@@ -29,21 +29,18 @@ const deleteSandboxRoute = defineRoute('deleteSandbox', 'DELETE', '/v1/sandbox/{
 
 const Heartbeat = z
   .object({
-    expires_at: z.iso
-      .datetime()
-      .nullable()
-      .describe('When it is stopped without another one; null: it has no ttl'),
+    expires_at: z.iso.datetime().nullable().describe('When it stops without another one; null: no ttl'),
   })
   .meta({ id: 'Heartbeat', example: { expires_at: '2026-03-01T12:10:00.000Z' } });
 
 const heartbeatRoute = defineRoute('heartbeat', 'POST', '/v1/sandbox/{id}/heartbeat', {
   shared: { sandbox: 'work' },
   tag: 'Sandboxes',
-  summary: 'Say that a sandbox is still wanted',
+  summary: 'Send the heartbeat of a sandbox',
   description:
-    'Starts its `ttl_seconds` anew, and counts as use. An open terminal, and a timeline that is followed, do the same. Without any within the ttl it is stopped, with its files kept. It wakes none that is stopped.',
+    'Restarts its `ttl_seconds`, and counts as use. So do an open terminal and a followed timeline. Without any within the ttl it is stopped, and its files are kept. Does not resume a stopped one.',
   params: SandboxPath,
-  responses: { 200: { description: 'How long that lasts', schema: Heartbeat } },
+  responses: { 200: { description: 'When its ttl ends', schema: Heartbeat } },
   errors: ['sandbox_not_found', 'sandbox_not_running'],
   async handle({ params, caller }, { records, clock }) {
     const sandbox = await findSandbox({ records }, caller, params.id);
@@ -52,7 +49,7 @@ const heartbeatRoute = defineRoute('heartbeat', 'POST', '/v1/sandbox/{id}/heartb
     const now = await records.sandboxes.get(sandbox.id);
     if (now === undefined || now.desired === 'destroyed') throw sandboxNotFound(sandbox.id);
     throw new PortholeError('sandbox_not_running', `Sandbox ${sandbox.id} is stopped`, {
-      remedy: `POST /v1/sandbox/${sandbox.id}/resume starts it on its files.`,
+      remedy: `POST /v1/sandbox/${sandbox.id}/resume starts it with its files.`,
     });
   },
 });
@@ -61,7 +58,7 @@ const resumeSandboxRoute = defineRoute('resumeSandbox', 'POST', '/v1/sandbox/{id
   shared: { sandbox: 'work' },
   tag: 'Sandboxes',
   summary: 'Resume a sandbox',
-  description: 'Starts it on its files, and answers once it runs. Does nothing to one that runs.',
+  description: 'Starts it with its files, and returns once it runs. Does nothing to a running one.',
   params: SandboxPath,
   responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
   errors: [...GUEST_ERRORS, 'quota_exceeded'],
@@ -75,7 +72,7 @@ const resumeSandboxRoute = defineRoute('resumeSandbox', 'POST', '/v1/sandbox/{id
 const stopSandboxRoute = defineRoute('stopSandbox', 'POST', '/v1/sandbox/{id}/stop', {
   tag: 'Sandboxes',
   summary: 'Stop a sandbox',
-  description: 'Ends every process in it and keeps its files. Does nothing to one that is stopped.',
+  description: 'Ends every process in it and keeps its files. Does nothing to a stopped one.',
   params: SandboxPath,
   responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
   errors: ['sandbox_not_found', 'exec_transport_error'],

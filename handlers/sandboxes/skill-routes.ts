@@ -17,8 +17,8 @@ const SkillDto = z
   .object({
     name: z.string(),
     description: z.string().describe('What it does and when to use it, for the model that chooses'),
-    shared: z.boolean().describe("Whether it is everybody's; else it is yours"),
-    digest: z.string().describe('SHA-256: another one for another content'),
+    shared: z.boolean().describe('Whether it is shared; otherwise it is yours'),
+    digest: z.string().describe('SHA-256 of its content'),
     size: z.int().describe('All files together, in bytes'),
     updated_at: z.iso.datetime(),
   })
@@ -51,7 +51,7 @@ function skillOwner(person: Person, isShared: boolean, action: string): Owner | 
   if (!isShared) return ownerOf(person);
   if (person.admin) return null;
   throw new PortholeError('forbidden', `Only an admin can ${action} a shared skill`, {
-    remedy: 'leave shared out for one of your own.',
+    remedy: 'leave shared out for your own.',
   });
 }
 
@@ -60,8 +60,8 @@ const deleteSkillRoute = defineRoute('deleteSkill', 'DELETE', '/api/skills/{name
   summary: 'Delete a skill',
   description: 'Sandboxes that have the skill keep it.',
   params: SkillPath,
-  query: z.object({ shared: queryFlag().describe("Whether everybody's is meant; for admins") }),
-  responses: { 204: { description: 'It is not there any more' } },
+  query: z.object({ shared: queryFlag().describe('The shared one; for admins') }),
+  responses: { 204: { description: 'Removed' } },
   errors: ['skill_not_found'],
   async handle({ params, query, person }, { records }) {
     const owner = skillOwner(person, query.shared, 'delete');
@@ -86,7 +86,7 @@ const getSkillRoute = defineRoute('getSkill', 'GET', '/api/skills/{name}', {
 const listSkillsRoute = defineRoute('listSkills', 'GET', '/api/skills', {
   tag: 'Skills',
   summary: 'List the skills that you may use, by name',
-  description: 'Yours, and the shared ones. Of two of one name it is yours.',
+  description: 'Yours and the shared ones. Yours hides a shared one of the same name.',
   query: z.object({ limit: pageLimit, after: SkillName.optional().describe('`next` of the previous page') }),
   responses: pageResponse('skills', SkillDto, 'SkillList'),
   async handle({ query, person }, { records }) {
@@ -99,10 +99,10 @@ const putSkillRoute = defineRoute('putSkill', 'PUT', '/api/skills/{name}', {
   tag: 'Skills',
   summary: 'Add a skill, or replace it',
   description:
-    "A tar, plain or compressed by gzip, of the skill's folder, with SKILL.md at its root (agentskills.io): at most 8 MiB sent, 32 MiB and 1,000 files unpacked. Sandboxes that have it get the new one when they are resumed.",
+    "A tar, plain or compressed by gzip, of the skill's folder, with SKILL.md at its root (agentskills.io): at most 8 MiB sent, 32 MiB and 1,000 files unpacked. Sandboxes that have it get the new version at their next resume.",
   class: 'heavy',
   params: SkillPath,
-  query: z.object({ shared: queryFlag().describe("Whether it is everybody's; for admins") }),
+  query: z.object({ shared: queryFlag().describe('Whether it is shared; for admins') }),
   body: 'stream',
   responses: {
     200: { description: 'Replaced', schema: SkillDetailDto },
@@ -122,7 +122,7 @@ const putSkillRoute = defineRoute('putSkill', 'PUT', '/api/skills/{name}', {
 function tooLarge(bytes: number): PortholeError {
   return new PortholeError(
     'payload_too_large',
-    `The skill has ${bytes} bytes or more, and at most ${MAX_PACKED_BYTES} are taken`,
+    `The skill has ${bytes} bytes or more; the maximum is ${MAX_PACKED_BYTES}`,
     { remedy: 'leave out what its agent does not read.' },
   );
 }

@@ -10,12 +10,12 @@ const PoolStats = z
     assigned: z.int().min(0).describe('In use'),
     total: z.int().min(0).describe('`warm` and `assigned` together'),
     config: z.object({
-      warmTarget: z.int().min(0).describe('How many are kept ready; 0: none'),
-      refreshInterval: z.int().min(1).describe('Milliseconds between two looks at them'),
-      maxInstances: z.int().min(0).describe('Most that are to run; 0: no limit is known'),
-      scaleBatchSize: z.int().min(1).max(20).describe('Most that are made at once'),
+      warmTarget: z.int().min(0).describe('Sandboxes to keep ready; 0: none'),
+      refreshInterval: z.int().min(1).describe('Milliseconds between two checks'),
+      maxInstances: z.int().min(0).describe('Maximum that run; 0: no known limit'),
+      scaleBatchSize: z.int().min(1).max(20).describe('Maximum created at once'),
     }),
-    maxInstances: z.int().nullable().describe('Null: no limit is known'),
+    maxInstances: z.int().nullable().describe('Null: no known limit'),
   })
   .meta({ id: 'PoolStats' });
 
@@ -23,7 +23,7 @@ const getPoolStatsRoute = defineRoute('getPoolStats', 'GET', '/v1/pool/stats', {
   tag: 'Pool',
   summary: 'How many sandboxes are ready, and how many in use',
   bridge: true,
-  responses: { 200: { description: 'The numbers, and the configuration', schema: PoolStats } },
+  responses: { 200: { description: 'The counts and the configuration', schema: PoolStats } },
   errors: ['exec_transport_error'],
   async handle({ signal }, { pool }) {
     return json(200, await pool.stats(signal));
@@ -36,16 +36,16 @@ const getPoolStatsRoute = defineRoute('getPoolStats', 'GET', '/v1/pool/stats', {
  */
 export function requireAdmin(person: Person, action: string, what = 'the pool'): void {
   if (person.admin) return;
-  throw new PortholeError('forbidden', `Only an admin can ${action}: ${what} is shared by everybody.`);
+  throw new PortholeError('forbidden', `Only an admin can ${action}: ${what} is shared.`);
 }
 
 const primePoolRoute = defineRoute('primePool', 'POST', '/v1/pool/prime', {
   tag: 'Pool',
-  summary: 'Begin to keep sandboxes ready',
+  summary: 'Start the warm pool',
   description:
-    'A host does so when it starts, and in a cluster a CronJob does every minute: it is needed after a shutdown alone. For admins.',
+    'Needed only after a shutdown: a host does so when it starts, and in a cluster a CronJob every minute. For admins.',
   bridge: true,
-  responses: { 200: { description: 'They are being kept ready', schema: OkResponse } },
+  responses: { 200: { description: 'The pool is being filled', schema: OkResponse } },
   errors: ['exec_transport_error'],
   async handle({ person }, { pool }) {
     requireAdmin(person, 'prime the pool');
@@ -57,7 +57,7 @@ const primePoolRoute = defineRoute('primePool', 'POST', '/v1/pool/prime', {
 const shutdownPrewarmedRoute = defineRoute('shutdownPrewarmed', 'POST', '/v1/pool/shutdown-prewarmed', {
   tag: 'Pool',
   summary: 'Remove unassigned warm sandboxes',
-  description: 'Those in use stay. No more are kept ready until the pool is primed again. For admins.',
+  description: 'Those in use stay. The pool stays empty until it is primed again. For admins.',
   bridge: true,
   responses: { 200: { description: 'They are gone', schema: OkResponse } },
   errors: ['exec_transport_error'],

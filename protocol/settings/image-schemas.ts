@@ -40,7 +40,7 @@ export const ImageFields = z.strictObject({
       disk_mb: within(z.int('must be a whole number'), 16, 16_777_216).describe('MiB'),
     })
     .default({})
-    .describe('What a sandbox of it gets where its request says nothing'),
+    .describe('Defaults of its sandboxes'),
 });
 
 export function toCatalogueImage(

@@ -381,7 +381,9 @@ describe('the editor, where something is wrong', () => {
       expect([refused.status, refused.json()]).toEqual([
         429,
         {
-          error: expect.stringMatching(/^The snapshots of your runs would have \d+ bytes; the maximum is 400/),
+          error: expect.stringMatching(
+            /^The snapshots of your runs would have \d+ bytes; the maximum is 400/,
+          ),
           code: 'quota_exceeded',
           retryable: true,
           bytes: expect.any(Number),
