@@ -94,7 +94,7 @@ export const ERROR_CATALOGUE = {
   internal_error: {
     status: 500,
     retryable: true,
-    remedy: 'Try again. If it stays so, give the request_id to your administrator.',
+    remedy: 'Try again. If it persists, give the request_id to your administrator.',
   },
   not_streamable: { status: 501, retryable: false },
   browser_missing: { status: 501, retryable: false },

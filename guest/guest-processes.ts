@@ -220,7 +220,7 @@ export class Processes {
   async start(request: ProcessRequest, tee?: Tee): Promise<GuestProcess> {
     const running = [...this.#all.values()].filter(({ isRunning }) => isRunning).length;
     if (running >= MAX_RUNNING) {
-      throw new GuestError('too_many', `${running} processes run, the most that may. End some of them.`);
+      throw new GuestError('too_many', `${running} processes run, the maximum. End some of them.`);
     }
     // Sorts by start time.
     const id = `${Date.now().toString(36)}${randomBytes(6).toString('hex')}`;

@@ -294,10 +294,7 @@ export class Servers {
       );
     }
     if (before === undefined && this.#all.size >= MAX_SERVERS) {
-      throw new GuestError(
-        'too_many',
-        `${MAX_SERVERS} servers are declared, the most that may. Delete some.`,
-      );
+      throw new GuestError('too_many', `${MAX_SERVERS} servers are declared, the maximum. Delete some.`);
     }
     const server =
       before ?? this.#add(name, { declaration, declared_at: new Date().toISOString(), stopped: false });

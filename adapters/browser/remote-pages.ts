@@ -143,7 +143,7 @@ async function boundedText(response: IncomingMessage, limit: number): Promise<st
 }
 
 function busy(retryAfterSeconds: number): PortholeError {
-  return new PortholeError('too_many_looks', 'Too many looks wait for a browser already', {
+  return new PortholeError('too_many_looks', 'Too many page checks wait for a browser', {
     remedy: 'try again once they are done.',
     retryAfterSeconds,
   });
@@ -158,7 +158,7 @@ function missing(): PortholeError {
 function unavailable(cause: unknown): PortholeError {
   return new PortholeError('browser_failed', 'No browser server answers', {
     cause,
-    remedy: 'try again. If it stays so, ask your administrator to look at the Deployment porthole-browsers.',
+    remedy: 'try again. If it persists, ask your administrator to look at the Deployment porthole-browsers.',
     retryAfterSeconds: RETRY_SECONDS,
   });
 }

@@ -136,7 +136,7 @@ export class ContainerLife {
       else if (now.state === 'paused') await this.#unpause(found.Id, signal);
       else await removeContainer(this.#options.engine, found.Id, signal);
     }
-    throw transportError(id, 'its container does not stay as it is made');
+    throw transportError(id, 'its container keeps being changed');
   }
 
   /** Ends the container and its processes; resolves once it is gone. */

@@ -213,7 +213,11 @@ export class DockerProvider implements SandboxProvider {
       const now = found === undefined ? undefined : containerState(found);
       if (now?.state === 'running') return { state: 'running', podName };
       if (this.#starting.has(id) || now?.state === 'creating') {
-        return { state: 'creating', podName, reason: now?.reason ?? 'its image and volume are made ready' };
+        return {
+          state: 'creating',
+          podName,
+          reason: now?.reason ?? 'its image and volume are being prepared',
+        };
       }
       if (now !== undefined) return { state: 'stopped', podName, reason: now.reason };
       const volume = isSandboxId(id) ? await this.#life.findVolume(id, signal) : undefined;

@@ -72,7 +72,7 @@ export async function makeGuestVolume(
     const isLate = performance.now() > until;
     if (isLate) await removeContainer(engine, filler);
     if (await fill()) break;
-    if (isLate) throw new Error(`Volume ${name} is filled by another host again and again.`);
+    if (isLate) throw new Error(`Volume ${name} keeps being filled by another host.`);
   }
   await volumes.create(whole, labels);
   return name;

@@ -59,11 +59,10 @@ export async function supplyImage(
 
 /** A text that is not a valid image name. */
 function noImageName(id: string, image: string, cause?: unknown): PortholeError {
-  return new PortholeError(
-    'invalid_request',
-    `Sandbox ${id}: ${image.slice(0, 200)} is no name of an image.`,
-    { remedy: 'Give one such as docker.io/library/node:24.', cause },
-  );
+  return new PortholeError('invalid_request', `Sandbox ${id}: ${image.slice(0, 200)} is not an image name.`, {
+    remedy: 'Give one such as docker.io/library/node:24.',
+    cause,
+  });
 }
 
 /** An image that does not exist and cannot be pulled, in the engine's own words. */

@@ -167,7 +167,7 @@ async function checkBound(
   if ((await count(asked)) < most) return;
   throw new PortholeError(
     'too_many_approvals',
-    `Run ${runId} has asked for ${most} approvals within a few minutes, which is the most`,
+    `Run ${runId} has asked for ${most} approvals within a few minutes, the maximum`,
     { remedy: 'wait, or let its owner allow the tool for the run.' },
   );
 }

@@ -71,7 +71,7 @@ export async function* tar(
     }
     if (left !== 0) {
       throw new RangeError(
-        `${entry.name} has not the ${entry.size} bytes that it should have: was it changed meanwhile?`,
+        `${entry.name} does not have its ${entry.size} bytes: did it change during the read?`,
       );
     }
     yield* piece.add(new Uint8Array(padded(entry.size) - entry.size));

@@ -98,7 +98,7 @@ export function choiceOf<T extends string>(option: string, text: string, choices
 
 export function optionsOf({
   options,
-  json = 'print JSON, as the API has it',
+  json = 'print the JSON of the API',
 }: CommandSpec): Readonly<Record<string, OptionSpec>> {
   return { ...options, json: { type: 'boolean', help: json } };
 }

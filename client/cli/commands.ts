@@ -29,7 +29,7 @@ export const doctorCommand: CommandSpec = {
       help: "check the Gateway of a cluster, in a clone of Porthole's repository: porthole doctor --gateway --help",
     },
   },
-  examples: [['porthole doctor try 3000', 'one sentence; exit code 0 where it shows']],
+  examples: [['porthole doctor try 3000', 'one sentence; exit code 0 if it shows']],
   async run(context) {
     const { given, signal, show } = context;
     if (given.is('gateway'))
@@ -45,7 +45,7 @@ export const statusCommand: CommandSpec = {
   name: 'status',
   usage: '<sandbox|run>',
   summary: 'list the live previews of a run, or those that preview opened of a sandbox',
-  examples: [['porthole status try', 'port and URL, a line each']],
+  examples: [['porthole status try', 'port and URL, one per line']],
   async run(context) {
     const { given, signal, show } = context;
     const run = await runOf(context, given.positionals[0] ?? '');
@@ -63,7 +63,7 @@ export const shareCommand: CommandSpec = {
   summary: 'share a run with the people of your organisation, or print how it is shared',
   examples: [
     ['porthole share run_01… view', 'they see the run, its previews, files and output'],
-    ['porthole share run_01… private', 'no longer; their open terminals end'],
+    ['porthole share run_01… private', 'stop sharing; their open terminals end'],
   ],
   async run(context) {
     const { given, signal, show } = context;

@@ -72,7 +72,7 @@ export class Command implements AsyncIterable<CommandEvent> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<CommandEvent, void> {
-    if (this.#isRead) throw new TypeError('A command can be read once: run it again, or keep what it said.');
+    if (this.#isRead) throw new TypeError('The output of a command can be read once: run it again.');
     this.#isRead = true;
     let isOver = false;
     for await (const event of readEvents(await this.#response, { signal: this.#signal })) {
@@ -132,5 +132,5 @@ function read({ event, data }: ServerSentEvent): CommandEvent {
 }
 
 function broken(why: string, cause?: unknown): PortholeError {
-  return invalidAnswer(`What a command says cannot be read: ${why}. Run it again.`, cause);
+  return invalidAnswer(`The output of a command cannot be read: ${why}. Run it again.`, cause);
 }

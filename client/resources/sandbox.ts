@@ -181,7 +181,7 @@ export class Sandbox implements AsyncDisposable {
   sandboxConfig({ credential = this.#token }: { readonly credential?: string } = {}): RunConfig {
     if (credential === undefined) {
       throw new TypeError(
-        'There is nothing to lend: call delegate() and sandboxConfig() of what it gives, or rotateToken(), or give a credential.',
+        'There is nothing to delegate: call delegate() and sandboxConfig() of what it gives, or rotateToken(), or give a credential.',
       );
     }
     return runConfig({ sandbox_id: this.id, credential, dataplane_url: this.dataplaneUrl });

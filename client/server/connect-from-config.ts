@@ -109,7 +109,7 @@ async function validate(
   });
   if (validation.exists && validation.valid) return validation;
   throw new PortholeError(
-    `The configuration's sandbox is refused: Porthole does not know ${id} as one of ${org} that its credential opens. Have the client delegate it anew.`,
+    `The configuration's sandbox is refused: Porthole does not know ${id} as one of ${org} that its credential opens. Have the client delegate it again.`,
     { status: 0, code: 'sandbox_refused', retryable: false },
   );
 }

@@ -74,7 +74,7 @@ export function sandboxTools(
     },
     {
       name: 'write_file',
-      description: 'Write a text file of the sandbox, whole; folders on its way are made.',
+      description: 'Write a whole text file of the sandbox. Creates missing folders.',
       inputSchema: inputOf({ path: PATH, content: { type: 'string' } }, ['path', 'content']),
       run: (input, { signal } = {}) =>
         reportingErrors(signal, async () => {
@@ -92,7 +92,7 @@ export function sandboxTools(
         {
           command: {
             anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1 }],
-            description: 'A line for bash, or the words of a command that no shell reads.',
+            description: 'A line for bash, or a list of words to run without a shell.',
           },
           cwd: { type: 'string', description: 'Within /workspace, the default.' },
           timeout_seconds: { type: 'number', exclusiveMinimum: 0, maximum: MAX_SECONDS },

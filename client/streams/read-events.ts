@@ -68,5 +68,5 @@ function parse(response: Response, read: () => ServerSentEvent[]): ServerSentEve
 }
 
 function invalid({ status }: Response, why: string, cause?: unknown): PortholeError {
-  return invalidAnswer(`${why}: see that nothing on the way changes it.`, cause, status);
+  return invalidAnswer(`${why}: check the proxies on the way.`, cause, status);
 }

@@ -208,7 +208,7 @@ export class Descent {
       const descriptor = await this.#calls.open(at(left, '..'), FOLDER);
       level.descriptor = descriptor;
       const { dev, ino } = await this.#calls.fstat(descriptor);
-      if (dev !== level.dev || ino !== level.ino) throw new Error('a folder was moved meanwhile');
+      if (dev !== level.dev || ino !== level.ino) throw new Error('a folder was moved concurrently');
     } finally {
       await this.#calls.close(left);
     }

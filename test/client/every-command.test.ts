@@ -277,7 +277,9 @@ words=("$@"); CURRENT=$#; _porthole`;
         linesOf(
           (await run('zsh', ['-f', '-c', script, 'zsh', 'porthole', ...typed], { env: environment })).stdout,
         );
-      expect(await complete('approve')).toEqual([expect.stringMatching(/^approve:approve what the agent/)]);
+      expect(await complete('approve')).toEqual([
+        expect.stringMatching(/^approve:approve a request of the agent/),
+      ]);
       expect(await complete('ps', 'tr')).toEqual(['try:running']);
       expect(await complete('cp', 'tr')).toEqual(['try\\::running']);
       expect(await complete('up', '--network=pa')).toEqual(['--network=packages:']);
@@ -294,7 +296,7 @@ words=("$@"); CURRENT=$#; _porthole`;
         );
       };
       expect(await complete('porthole approve')).toEqual([
-        expect.stringMatching(/^approve\tapprove what the agent/),
+        expect.stringMatching(/^approve\tapprove a request of the agent/),
       ]);
       expect(await complete('porthole ps tr')).toEqual(['try\trunning']);
       expect(await complete('porthole up --network=pa')).toEqual(['--network=packages']);

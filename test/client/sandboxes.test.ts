@@ -138,7 +138,7 @@ describe('the client', () => {
     test('is read once', async () => {
       const command = sandbox.exec(['true']);
       await command.collect();
-      await expect(command.collect()).rejects.toThrow('A command can be read once');
+      await expect(command.collect()).rejects.toThrow('The output of a command can be read once');
     });
 
     test('gets all of a long output, in its order', async () => {
@@ -247,7 +247,7 @@ describe('the client', () => {
   });
 
   test('lends nothing by itself', () => {
-    expect(() => porthole.sandboxes.at(sandbox.id).sandboxConfig()).toThrow('There is nothing to lend');
+    expect(() => porthole.sandboxes.at(sandbox.id).sandboxConfig()).toThrow('There is nothing to delegate');
     expect(sandbox.sandboxConfig({ credential: 'delegated' })).toEqual({
       configurable: {
         sandbox: {

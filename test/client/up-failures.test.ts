@@ -113,7 +113,7 @@ require('node:http').createServer((_, answer) => answer.end(text)).listen(proces
     const { code, stderr } = await porthole(['up', folder, ...command], environment);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^Stopped\. Sandbox (\w+) is of an earlier up, so it is kept; porthole delete \1 /m,
+      /^Stopped\. Sandbox (\w+) is from an earlier up, so it is kept; porthole delete \1 /m,
     );
     expect(stderr).not.toContain('files stay');
     const status = await porthole(['delete', folder], environment);

@@ -16,7 +16,7 @@ describe('file name', () => {
 
   test.each([
     ['', 'Type a name.'],
-    ['..', 'That is the name of a folder that is there already.'],
+    ['..', 'A folder of that name already exists.'],
     ['a/b', 'A name has no slash.'],
     ['ü'.repeat(128), 'A name has at most 255 bytes.'],
     ['ü'.repeat(127), undefined],

@@ -207,7 +207,7 @@ function asPortholeError(error: unknown): unknown {
   if (!(error instanceof KubernetesError)) return error;
   const { status } = error;
   if (status === 409 || isTransient(error)) {
-    return new PortholeError('service_unavailable', 'The cluster does not answer at the moment', {
+    return new PortholeError('service_unavailable', 'The cluster does not answer', {
       remedy: 'try again.',
       cause: error,
     });

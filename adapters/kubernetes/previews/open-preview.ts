@@ -331,11 +331,10 @@ function taken(name: string): PortholeError {
 }
 
 function contended(name: string, cause: unknown): PortholeError {
-  return new PortholeError(
-    'preview_conflict',
-    `Preview ${name} is being started and stopped by others at the same time`,
-    { remedy: 'try again.', cause },
-  );
+  return new PortholeError('preview_conflict', `Preview ${name} is being started and stopped concurrently`, {
+    remedy: 'try again.',
+    cause,
+  });
 }
 
 function tooSlow(name: string, cause: unknown): KubernetesError {

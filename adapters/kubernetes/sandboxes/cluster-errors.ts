@@ -20,7 +20,7 @@ export const CLUSTER_ENFORCEMENT: Enforcement = {
 /** A claim that will never have a Sandbox; `reason` is from the claim. */
 export function unbound(id: string, reason: string): PortholeError {
   return new PortholeError('no_bound_sandbox', `Sandbox ${id} has no bound sandbox: ${reason}.`, {
-    remedy: 'Put right what the claim names, then make a new sandbox.',
+    remedy: 'Correct what the claim reports, then create a new sandbox.',
   });
 }
 

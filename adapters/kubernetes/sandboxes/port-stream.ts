@@ -130,14 +130,14 @@ export class PortStream extends Duplex {
     this.#quietMs = quietMs;
     this.#socket = socket;
     this.#reader = new ForwardReader(port);
-    this.#heartbeat = startHeartbeat(socket, () => this.#lose('nothing is heard of the connection any more'));
+    this.#heartbeat = startHeartbeat(socket, () => this.#lose('the connection is silent'));
     // Without a listener an error would end the host; readers and writers still get it.
     this.on('error', () => {});
     socket.on('message', (message: Buffer) => {
       try {
         this.#take(message);
       } catch (error) {
-        this.#lose('its port-forward breaks the protocol', error);
+        this.#lose('its port-forward violates the protocol', error);
       }
     });
     socket.once('close', (code: number) => {

@@ -119,7 +119,7 @@ async function openDatabase(file: string, busyTimeoutMs: number): Promise<Databa
     // instances compete.
     const mode = await whileBusy(busyTimeoutMs, () => database.prepare('pragma journal_mode = wal').get());
     if (!inMemory && mode?.['journal_mode'] !== 'wal') {
-      throw Object.assign(new Error('no write-ahead log can be had in this folder'), { errcode: 10 });
+      throw Object.assign(new Error('this folder does not support a write-ahead log'), { errcode: 10 });
     }
     database.exec('pragma synchronous = normal; pragma secure_delete = on');
     return database;

@@ -38,7 +38,7 @@ export function isBusy(error: unknown): boolean {
 function diagnoseSqlite(error: unknown): Diagnosis {
   if (error instanceof NulCharacter) return MALFORMED;
   if (resultCode(error) === FULL) {
-    return { kind: 'full', message: 'the records file cannot grow: make room on its disk' };
+    return { kind: 'full', message: 'the records file cannot grow: free space on its disk' };
   }
   const message = UNAVAILABLE.get(resultCode(error) ?? 0);
   return message === undefined ? UNEXPECTED : { kind: 'unavailable', message };

@@ -5,14 +5,14 @@ import { NETWORK_OPTIONS, networkOf } from './network.ts';
 export const createCommand: CommandSpec = {
   name: 'create',
   usage: '[image]',
-  summary: 'make a sandbox, and print its id',
+  summary: 'create a sandbox, and print its id',
   options: {
     name: { type: 'string', value: 'NAME', help: 'to find it by; unique among yours' },
     tag: { type: 'string', multiple: true, value: 'KEY=VALUE', help: 'to find it by' },
     ttl: {
       type: 'string',
       value: 'TIME',
-      help: 'stop it, and keep its files, after so long without a heartbeat',
+      help: 'stop it, and keep its files, after this time without a heartbeat',
     },
     session: { type: 'string', value: 'KEY', help: 'the same key gives the same sandbox' },
     ...NETWORK_OPTIONS,
@@ -25,7 +25,7 @@ export const createCommand: CommandSpec = {
     cpu: { type: 'string', value: 'CORES', help: 'e.g. 0.5' },
     memory: { type: 'string', value: 'MB', help: 'of memory' },
     disk: { type: 'string', value: 'MB', help: 'of disk' },
-    skill: { type: 'string', multiple: true, value: 'NAME', help: 'to lie below /workspace/skills' },
+    skill: { type: 'string', multiple: true, value: 'NAME', help: 'placed below /workspace/skills' },
     'delete-with-thread': { type: 'boolean', help: 'let delete --tag take it without --force' },
   },
   examples: [

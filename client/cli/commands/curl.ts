@@ -14,7 +14,7 @@ export const curlCommand: CommandSpec = {
   usage: '<sandbox|run> <port> [path]',
   summary: 'request a path of a preview, and print the response',
   details:
-    'It opens the preview if it is not open, and works where *.localhost does not resolve. Exit code 1 where the status is 400 or more.',
+    'Opens the preview if needed. Works where *.localhost does not resolve. Exit code 1 if the status is 400 or more.',
   options: {
     request: { type: 'string', short: 'X', value: 'METHOD', help: 'default GET, or POST with --data' },
     header: { type: 'string', short: 'H', multiple: true, value: 'NAME: VALUE', help: 'to send' },

@@ -8,9 +8,9 @@ const EXAMPLE = 'run_01JABCDEFGHJKMNPQRSTVWXYZ0';
 export const approvalsCommand: CommandSpec = {
   name: 'approvals',
   usage: '[run]',
-  summary: 'list what agents ask you for, in all your runs or in one',
+  summary: 'list your pending approvals, in all runs or in one',
   examples: [
-    ['porthole approvals', 'what waits, and until when'],
+    ['porthole approvals', 'what is pending, and until when'],
     [`porthole approvals ${EXAMPLE} --json`, 'of one run, for a program'],
   ],
   async run(context) {
@@ -29,7 +29,7 @@ export const approvalsCommand: CommandSpec = {
 export const approveCommand: CommandSpec = {
   name: 'approve',
   usage: '<run> [request]',
-  summary: 'approve what the agent of a run asks for; without a request, the only one that waits',
+  summary: 'approve a request of the agent of a run; default: the only pending one',
   options: {
     scope: {
       type: 'string',
@@ -49,9 +49,9 @@ export const approveCommand: CommandSpec = {
 export const denyCommand: CommandSpec = {
   name: 'deny',
   usage: '<run> [request]',
-  summary: 'deny what the agent of a run asks for',
+  summary: 'deny a request of the agent of a run',
   options: { reason: { type: 'string', value: 'TEXT', help: 'the agent reads it' } },
-  examples: [[`porthole deny ${EXAMPLE} --reason 'use port 3000'`, 'the only request that waits']],
+  examples: [[`porthole deny ${EXAMPLE} --reason 'use port 3000'`, 'the only pending request']],
   run(context) {
     const { given, signal } = context;
     return decide(context, 'denied', (run, request) => run.deny(request, given.text('reason'), { signal }));

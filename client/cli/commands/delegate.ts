@@ -11,7 +11,7 @@ export const delegateCommand: CommandSpec = {
   usage: '<sandbox>',
   summary: 'share part of a sandbox, and print the configuration for the delegate',
   details:
-    'The output on stdout contains the credential: anyone who has it can use what you share. It is the part of a run that names the sandbox, {"configurable": {"sandbox": …}}.',
+    'The output on stdout contains the credential: anyone who has it can use what you share. It is the part of a run configuration with the sandbox, {"configurable": {"sandbox": …}}.',
   options: {
     scope: {
       type: 'string',
@@ -30,8 +30,8 @@ export const delegateCommand: CommandSpec = {
     ttl: { type: 'string', value: 'TIME', help: 'how long; default 1h' },
     once: { type: 'boolean', help: 'it cannot be renewed' },
     label: { type: 'string', value: 'TEXT', help: 'whom it is for' },
-    revoke: { type: 'string', value: 'ID', help: 'end one instead, at once' },
-    list: { type: 'boolean', help: 'list those that live instead' },
+    revoke: { type: 'string', value: 'ID', help: 'revoke one instead' },
+    list: { type: 'boolean', help: 'list the active ones instead' },
   },
   examples: [
     ['porthole delegate try --scope fs:read --scope exec --command python3 --ttl 30m', 'some of it'],

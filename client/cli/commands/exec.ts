@@ -11,16 +11,16 @@ export const execCommand: CommandSpec = {
   usage: '<sandbox> -- command…',
   summary: 'run a command in a sandbox',
   details:
-    'What it prints is printed here as it comes, and its exit code is yours. Ctrl-C ends it. No shell reads the command: for pipes, run one.\nExit code 255: Porthole itself failed, for example because the connection was lost or there is no such sandbox.',
+    'Streams its output and exits with its exit code. Ctrl-C ends it. No shell reads the command: for pipes, run one.\nExit code 255: Porthole itself failed, for example because the connection was lost or there is no such sandbox.',
   options: {
     cwd: { type: 'string', value: 'PATH', help: 'where it runs; default /workspace' },
-    timeout: { type: 'string', value: 'TIME', help: 'kill it after so long' },
+    timeout: { type: 'string', value: 'TIME', help: 'kill it after this time' },
     session: {
       type: 'string',
       value: 'ID',
       help: 'with the working directory and environment of that session',
     },
-    interactive: { type: 'boolean', short: 'i', help: 'pass what is typed or piped here to the command' },
+    interactive: { type: 'boolean', short: 'i', help: 'connect stdin to the command' },
   },
   json: 'print {"exit_code", "stdout", "stderr"} at the end',
   examples: [

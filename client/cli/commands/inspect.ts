@@ -56,10 +56,10 @@ export const logsCommand: CommandSpec = {
   summary: 'print what a server or a process printed; without a name, the only server',
   details: 'A server goes by its name or port, a process by its id or name: porthole ps lists them.',
   options: {
-    follow: { type: 'boolean', short: 'f', help: 'go on with what comes, until Ctrl-C' },
-    tail: { type: 'string', value: 'LINES', help: 'of a server: begin so many lines before the end' },
+    follow: { type: 'boolean', short: 'f', help: 'follow new output, until Ctrl-C' },
+    tail: { type: 'string', value: 'LINES', help: 'of a server: only the last lines' },
   },
-  json: 'print an object a line: {"stream", "text"}',
+  json: 'print one object per line: {"stream", "text"}',
   examples: [
     ['porthole logs try web -f', 'of the server web'],
     ['porthole logs try 3000 --tail 20', 'of the server with that port'],
@@ -128,7 +128,7 @@ export const eventsCommand: CommandSpec = {
   name: 'events',
   usage: '<sandbox|run>',
   summary: 'follow what happens in a sandbox or a run, until Ctrl-C',
-  examples: [['porthole events try --json', 'an object a line']],
+  examples: [['porthole events try --json', 'one object per line']],
   async run(context) {
     const { given, porthole, signal, show } = context;
     const word = given.positionals[0] ?? '';

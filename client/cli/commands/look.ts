@@ -17,7 +17,7 @@ export const checkCommand: CommandSpec = {
   name: 'check',
   usage: '<sandbox|run> <port>',
   summary: 'say whether a page of a preview works for a person, and what is broken if not',
-  details: 'It opens the preview in a browser on the machine of Porthole. Exit code 0 where it works.',
+  details: 'It opens the preview in a browser on the machine of Porthole. Exit code 0 if it works.',
   options: {
     wait: { type: 'string', value: 'TIME', help: 'first wait for a change of a file or server, at most 4m' },
     ...OPTIONS,

@@ -43,7 +43,7 @@ export const networkCommand: CommandSpec = {
   usage: '<sandbox|run>',
   summary: "show or change a sandbox's network rules and its connection log",
   details:
-    '--allow and --deny replace the list before. A change applies at once: connections that are no longer allowed end.',
+    '--allow and --deny replace the previous list. A change applies at once: connections that are no longer allowed end.',
   options: { ...NETWORK_OPTIONS },
   examples: [
     ['porthole network try', 'the policy, and the newest attempts'],

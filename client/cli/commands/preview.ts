@@ -10,9 +10,9 @@ export const previewCommand: CommandSpec = {
   summary: 'open a live preview of a port, print its URL, and keep it alive',
   details: 'Stays alive until Ctrl-C and ends some time after. Anyone with the URL can see the app.',
   options: {
-    once: { type: 'boolean', help: 'print the URL, and do not stay' },
-    rotate: { type: 'boolean', help: 'end the present URL, and open a new one' },
-    stop: { type: 'boolean', help: 'end the preview at Ctrl-C, at once' },
+    once: { type: 'boolean', help: 'print the URL, and exit' },
+    rotate: { type: 'boolean', help: 'revoke the current URL, and open a new one' },
+    stop: { type: 'boolean', help: 'stop the preview at Ctrl-C' },
   },
   examples: [
     ['porthole preview try 3000', 'what listens there on port 3000'],

@@ -13,15 +13,15 @@ export const shellCommand: CommandSpec = {
   usage: '<sandbox>',
   summary: 'open a terminal in a sandbox',
   details:
-    'Exits with the exit code of its shell, or 255 where Porthole itself fails. With --session it stays when you are cut off, and you come back to it, and to what it showed.',
+    'Exits with the exit code of its shell, or 255 if Porthole itself fails. With --session it survives a lost connection: run the command again to return to it and its output.',
   options: {
     session: { type: 'string', value: 'ID', help: 'the terminal of that session' },
     shell: { type: 'string', value: 'PROGRAM', help: 'default bash' },
   },
-  json: 'print an object a line: {"text"}, and {"exit_code"} at the end',
+  json: 'print one object per line: {"text"}, and {"exit_code"} at the end',
   examples: [
     ['porthole shell try', 'a terminal'],
-    ['porthole shell try --session work', 'one to come back to'],
+    ['porthole shell try --session work', 'one to return to'],
   ],
   failureCode: OWN_FAILURE,
   async run(context) {

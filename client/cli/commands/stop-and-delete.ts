@@ -6,7 +6,7 @@ import { readTags } from '../read-values.ts';
 export const stopCommand: CommandSpec = {
   name: 'stop',
   usage: '<sandbox>',
-  summary: 'end what runs in a sandbox; its files stay',
+  summary: 'stop a sandbox; its files stay',
   examples: [['porthole stop try', 'until it is resumed, or used']],
   run: (context) => change(context, 'stop'),
 };
@@ -14,7 +14,7 @@ export const stopCommand: CommandSpec = {
 export const resumeCommand: CommandSpec = {
   name: 'resume',
   usage: '<sandbox>',
-  summary: 'start a stopped sandbox again, on its files',
+  summary: 'start a stopped sandbox again, with its files',
   examples: [['porthole resume try', 'as exec and shell do, too']],
   run: (context) => change(context, 'resume'),
 };

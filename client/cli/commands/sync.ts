@@ -8,30 +8,30 @@ import { FolderEdits } from '../up/folder-edits.ts';
 export const syncCommand: CommandSpec = {
   name: 'sync',
   usage: '<folder> <sandbox>[:path]',
-  summary: 'bring a folder into a sandbox',
+  summary: 'sync a folder into a sandbox',
   details:
-    'The first time all of it, then what has changed. What you delete is deleted there, too, and nothing else is. .git, and what .gitignore and .portholeignore name, stays here.',
+    'Sends everything the first time, then changes. Files you delete are deleted there, and no others. .git, and what .gitignore and .portholeignore name, is not sent.',
   options: {
     exclude: {
       type: 'string',
       multiple: true,
       value: 'PATTERN',
-      help: 'leave out more, as a line of .gitignore would',
+      help: 'leave out more, as in .gitignore',
     },
     'keep-deleted': { type: 'boolean', help: 'delete nothing there' },
-    watch: { type: 'boolean', help: 'go on with every edit, until Ctrl-C or until the sandbox stops' },
+    watch: { type: 'boolean', help: 'follow edits, until Ctrl-C or until the sandbox stops' },
     both: {
       type: 'boolean',
-      help: 'with --watch: bring edits there here, too, where nothing has changed here',
+      help: 'with --watch: also sync edits there back, if unchanged here',
     },
     restart: {
       type: 'string',
       value: 'SERVER',
       help: 'with --watch: restart this server of the sandbox after each edit',
     },
-    full: { type: 'boolean', help: 'send everything, also what has not changed' },
+    full: { type: 'boolean', help: 'send everything, even if unchanged' },
   },
-  json: 'print an object a line: the sync, then a {"message"} for each edit',
+  json: 'print one object per line: the sync, then a {"message"} for each edit',
   examples: [
     ['porthole sync . try', 'this folder, to /workspace'],
     ["porthole sync web try:app --exclude '*.env'", 'a folder, to /workspace/app, without some'],

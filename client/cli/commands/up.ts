@@ -31,24 +31,24 @@ export const upCommand: CommandSpec = {
   details:
     'The command is found in the folder, or given after --. The same folder gets the same sandbox and URL again. Ctrl-C asks what to keep.\nOther commands take the folder as the name of its sandbox: porthole logs ./app',
   options: {
-    port: { type: 'string', value: 'PORT', help: 'where the server listens; the command has it as PORT' },
+    port: { type: 'string', value: 'PORT', help: 'port of the server; the command gets it as PORT' },
     timeout: {
       type: 'string',
       value: 'TIME',
       help: 'how long the server may take to listen; default 60s, and 5m for Go',
     },
     exclude: { type: 'string', multiple: true, value: 'PATTERN', help: 'leave out more, as in .gitignore' },
-    both: { type: 'boolean', help: 'bring edits in the sandbox here, too, where nothing has changed here' },
+    both: { type: 'boolean', help: 'also sync edits in the sandbox back, if unchanged here' },
     install: {
       type: 'boolean',
-      help: 'install dependencies also for a command after --, which else skips it',
+      help: 'install dependencies even for a command after --',
     },
     'no-install': { type: 'boolean', help: 'install no dependencies' },
     ...NETWORK_OPTIONS,
     keep: { type: 'boolean', help: 'at the end, or after a failure, leave everything running' },
     open: { type: 'boolean', help: 'open the preview in your browser' },
   },
-  json: 'print an object a line, last ready with preview_url, and return; edits are followed until the sandbox stops',
+  json: 'print one object per line, last ready with preview_url, and return; edits are followed until the sandbox stops',
   examples: [
     ['porthole up', 'this folder'],
     ['porthole up --both', 'this folder, with what an agent edits in the sandbox'],

@@ -72,7 +72,7 @@ async function bringerOf(
       await bring(path, change);
     } catch (error) {
       signal.throwIfAborted();
-      await note(`An edit in the sandbox was not brought: ${path}, ${(error as Error).message}`);
+      await note(`An edit in the sandbox was not synced: ${path}, ${(error as Error).message}`);
     }
   };
 }

@@ -55,7 +55,7 @@ export async function undoUp(sandbox: Sandbox, failed: FailedUp, progress: Progr
     return progress.event('ended', { kept: 'nothing' });
   }
   await sandbox.stop();
-  const since = failed.isNew ? 'has your files' : 'is of an earlier up';
+  const since = failed.isNew ? 'has your files' : 'is from an earlier up';
   await progress.say(
     `Stopped. Sandbox ${sandbox.id} ${since}, so it is kept; porthole delete ${sandbox.id} removes it.`,
   );

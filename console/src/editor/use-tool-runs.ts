@@ -23,10 +23,9 @@ interface RunWish {
 
 /** Poll interval of a run started elsewhere. */
 const POLL_MS = 1_000;
-const UNANSWERED =
-  'No answer came. What has begun goes on to its end, and is in the list of runs then: look there before it is run again.';
+const UNANSWERED = 'No response. The run may still finish: look in the list of runs before you run it again.';
 const MIXED_UP =
-  'Nothing was done: this page had the snapshot of another run beside this one. It has been read again, so try once more.';
+  'Nothing was done: this page had the snapshot of another run. It has been reloaded. Try again.';
 
 /** The shown run, and the operations on runs. */
 export function useToolRuns(onRun: () => void) {

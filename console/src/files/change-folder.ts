@@ -1,7 +1,7 @@
 import { ApiError, call, request } from '../api/client.ts';
 import { addressOfFile } from './file-names.ts';
 
-const TAKEN = 'Something of that name is there already.';
+const TAKEN = 'That name already exists.';
 
 /**
  * Makes a folder. `isTaken`: its name is in use.

@@ -132,7 +132,7 @@ export function isReachable(path: string): boolean {
 /** Why a name is invalid; undefined: valid. */
 export function nameProblem(name: string): string | undefined {
   if (name === '') return 'Type a name.';
-  if (name === '.' || name === '..') return 'That is the name of a folder that is there already.';
+  if (name === '.' || name === '..') return 'A folder of that name already exists.';
   if (/[/\0]/.test(name)) return 'A name has no slash.';
   if (new TextEncoder().encode(name).length > 255) return 'A name has at most 255 bytes.';
   return undefined;

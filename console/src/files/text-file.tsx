@@ -25,7 +25,7 @@ const WORDS = {
   },
   deleted: {
     seen: 'The file was deleted in the sandbox. Save to write it again.',
-    refused: 'It was deleted meanwhile. Nothing was saved.',
+    refused: 'It has been deleted. Nothing was saved.',
     anyway: 'Save it anew',
   },
 } as const;
@@ -163,7 +163,7 @@ export function TextFile({
           ? why
           : changed || notice === ''
             ? initial.ends === 'mixed'
-              ? 'Its lines end in different ways: saving makes them all one.'
+              ? 'It has mixed line endings: saving makes them uniform.'
               : ''
             : notice}
       </p>

@@ -54,7 +54,7 @@ export function UploadState({ upload, hint = '' }: UploadStateProps) {
                   Uploading {progress.files === 1 ? 'a file' : `${progress.files.toLocaleString()} files`}
                 </Label>
                 <span className="quiet">
-                  {percentage >= 100 ? 'Sent; the sandbox puts it in its place…' : valueText}
+                  {percentage >= 100 ? 'Sent; the sandbox is writing it…' : valueText}
                 </span>
                 <span className="bar">
                   <span style={{ width: `${percentage}%` }} />
@@ -76,7 +76,7 @@ export function UploadState({ upload, hint = '' }: UploadStateProps) {
       >
         <p>
           {taken.length === 1
-            ? 'Something of that name is there already. A folder keeps the files that are not in the new one.'
+            ? 'That name already exists. A folder keeps the files that are not in the new one.'
             : `${taken.length} of these are there already. Folders keep the files that are not in the new ones.`}
         </p>
       </NameDialog>

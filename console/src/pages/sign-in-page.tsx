@@ -10,9 +10,9 @@ const BEGIN_ANEW = 'Sign in again.';
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied:
     'The identity provider refused the sign-in, or you cancelled it. Sign in again, or ask your administrator.',
-  expired: `It took longer than ten minutes, or was begun in another browser. ${BEGIN_ANEW}`,
-  mismatch: `What came back belongs to another sign-in, such as one begun in another tab. ${BEGIN_ANEW}`,
-  wrong_issuer: `What came back is not from the identity provider of this Porthole. ${BEGIN_ANEW}`,
+  expired: `It took longer than ten minutes, or was started in another browser. ${BEGIN_ANEW}`,
+  mismatch: `The response belongs to another sign-in, such as one in another tab. ${BEGIN_ANEW}`,
+  wrong_issuer: `The response is not from the identity provider of this Porthole. ${BEGIN_ANEW}`,
   not_vouched:
     'The identity provider’s answer isn’t valid: it was used before, is for another app, or names no org. Sign in again. If it fails again, ask your administrator.',
   provider_error: `The identity provider reports an error. ${BEGIN_ANEW}`,
@@ -105,7 +105,7 @@ export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
               type="password"
               autoComplete="off"
               isRequired
-              hint="The browser does not keep it: you get a session of twelve hours."
+              hint="The browser does not store it: you get a session of twelve hours."
             />
             <Button type="submit" isDisabled={busy} variant={ways.methods.length > 1 ? 'normal' : 'primary'}>
               Sign in

@@ -205,7 +205,7 @@ export function Missing({ what }: { readonly what: string }) {
     <div className="empty">
       <h1 className="title">There is no such {what}</h1>
       <p>
-        {what === 'page' ? 'The address leads nowhere.' : 'It was deleted, or it belongs to another user.'}
+        {what === 'page' ? 'This address does not exist.' : 'It was deleted, or it belongs to another user.'}
       </p>
       <p>
         <Link href={home}>{words}</Link>

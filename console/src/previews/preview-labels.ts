@@ -10,9 +10,9 @@ export type PreviewReason = NonNullable<Api['POST /api/runs/{id}/sandbox/port-fo
 /** Why a preview is not ready, and what to do. */
 export const REASONS: Readonly<Record<PreviewReason, string>> = {
   nothing_listens:
-    'Nothing listens on this port yet. Start the server in the sandbox: the preview shows it by itself.',
+    'Nothing listens on this port yet. Start the server in the sandbox: the preview then shows it.',
   not_http: 'The server on this port does not speak plain HTTP. Start it without TLS: previews bring HTTPS.',
-  starting: 'The preview is on its way up and shows by itself. This takes some seconds.',
+  starting: 'The preview is starting. This takes some seconds.',
   gateway_untrusted:
     "Porthole doesn't trust the gateway's certificate, so it can't tell whether the preview works. Ask your administrator.",
   gateway_unreachable: "Porthole can't reach the gateway. Ask your administrator.",

@@ -146,5 +146,5 @@ def read_error(
 
 
 def invalid_answer(why: str, status: int = 200) -> PortholeError:
-    message = f"Porthole's answer cannot be read ({why}): see that nothing on the way changes it."
+    message = f"Porthole's answer cannot be read ({why}): check the proxies on the way."
     return PortholeError(message, code="invalid_answer", status=status, retryable=False)

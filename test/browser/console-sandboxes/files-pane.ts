@@ -167,7 +167,7 @@ export function filesPane(here: ConsoleSuite, own: SandboxPage): void {
       await page.keyboard.press('Enter');
       await page.getByLabel('Name', { exact: true }).fill('src');
       await page.getByRole('button', { name: 'Rename it' }).click();
-      await page.getByText('Something of that name is there already.').waitFor();
+      await page.getByText('That name already exists.').waitFor();
       await page.getByLabel('Name', { exact: true }).fill('-renamed');
       await page.keyboard.press('Enter');
       await folder('-renamed').waitFor();

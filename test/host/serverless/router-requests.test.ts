@@ -111,7 +111,7 @@ describe('a request to a runtime that buffers', () => {
         error: 'Something went wrong on our side. The log has the details under this request_id.',
         code: 'internal_error',
         retryable: true,
-        remedy: 'Try again. If it stays so, give the request_id to your administrator.',
+        remedy: 'Try again. If it persists, give the request_id to your administrator.',
         request_id: 'req-1',
       },
     ]);

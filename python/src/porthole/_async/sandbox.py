@@ -57,7 +57,7 @@ class AsyncCommand:
 
     async def __aiter__(self) -> AsyncGenerator[CommandEvent, None]:
         if self._is_read:
-            raise RuntimeError("A command can be read once: run it again, or keep what it said.")
+            raise RuntimeError("The output of a command can be read once: run it again.")
         self._is_read = True
         response: httpx.Response = await self._response
         is_over = False
