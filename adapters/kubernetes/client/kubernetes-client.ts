@@ -119,7 +119,7 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
     let refused = false;
     const work = async () => {
       try {
-        const left = endsAt - performance.now();
+        const left = Math.max(0, endsAt - performance.now());
         return await tryOnce(call, Math.min(tryTimeoutMs, left), signal, refused);
       } catch (failure) {
         const error = failure instanceof KubernetesError ? failure : errorFromFailure(call.what, failure);
