@@ -91,8 +91,8 @@ export class DiskWatch {
     const filler = now.isLow && freeBytes(root) < LOW ? fillsDisk(growths) : undefined;
     if (filler === undefined) return;
     const bytes = this.#measured.get(filler.id)?.bytes ?? 0;
+    await stop(filler.id, filler.why, bytes);
     // It may start again to delete files.
     this.#base.set(filler.id, bytes);
-    await stop(filler.id, filler.why, bytes).catch(failed);
   }
 }

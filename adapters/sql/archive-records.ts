@@ -33,8 +33,8 @@ export function archiveRecords({ once, repeatable }: SqlSession): ArchiveRecords
 }
 
 function toRow({ sandbox, key, ...archive }: ArchiveRecord): Row<'archives'> {
-  const { id, ...of } = sandbox;
-  return { ...columnsOf(archive), ...columnsOf(of), sandbox_id: id, object_key: key };
+  const { id, generation, name, image } = sandbox;
+  return { ...columnsOf(archive), sandbox_id: id, generation, name, image, object_key: key };
 }
 
 function toRecord(row: Row<'archives'>): ArchiveRecord {

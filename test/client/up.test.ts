@@ -130,7 +130,7 @@ require('node:http').createServer((_, response) => response.end('chosen')).liste
     const { files } = await client.sandboxes.create({ sessionKey: `porthole-up-${name}` });
     await files.write('made.log', 'ignored');
     await files.write('out/outside.txt', 'theirs');
-    await running.until('not brought: out/outside.txt, a link here leads elsewhere', 'stderr');
+    await running.until('not synced: out/outside.txt, a link here leads elsewhere', 'stderr');
     await files.write('new/page.html', 'theirs');
     await running.until('From the sandbox: new/page.html', 'stderr');
     expect(await readFile(join(folder, 'new/page.html'), 'utf8')).toBe('theirs');

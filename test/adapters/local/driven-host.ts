@@ -37,6 +37,7 @@ export async function prepare({ folder, as, isolation }: HostPlace): Promise<voi
     'test/adapters/local',
     'node_modules/zod',
     'node_modules/lru-cache',
+    'node_modules/ws',
     'node_modules/@koromix',
   ]) {
     cpSync(join(REPO, part), join(code, part), { recursive: true });
