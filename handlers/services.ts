@@ -46,7 +46,7 @@ export interface Logger {
 export interface Services {
   readonly records: Records;
   readonly plane: PreviewPlane;
-  readonly provider: SandboxService;
+  readonly sandboxes: SandboxService;
   /** The guests: programs inside sandboxes that manage processes and servers. */
   readonly guests: Guests;
   /** Network access of sandboxes. */
@@ -66,7 +66,7 @@ export interface Services {
   /** Checks pages again when their sources change. */
   readonly rechecker: Pick<PageRechecker, 'follow' | 'awaitChange'>;
   /** The installation that owns the provider's sandboxes. */
-  readonly place: string;
+  readonly installationId: string;
   /** The configured URL at which people and clients reach this API. */
   readonly publicUrl: URL | undefined;
   /** The OpenID Connect issuer of accepted tokens. */

@@ -9,7 +9,7 @@ import type { Config } from './config/config.ts';
 import type { PlatformDeps } from './platform.ts';
 
 export interface PlatformSandboxes {
-  readonly sandboxes: SandboxProvider;
+  readonly provider: SandboxProvider;
   readonly channel: Channel;
   readonly images: Config['images'];
   readonly mounter?: SandboxServiceDeps['mounter'];
@@ -18,17 +18,17 @@ export interface PlatformSandboxes {
 /** The sandboxes of a platform, with what runs in them. */
 export function createSandboxService(
   deps: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'publisher' | 'activity' | 'log'>,
-  { sandboxes, channel, images, mounter }: PlatformSandboxes,
+  { provider, channel, images, mounter }: PlatformSandboxes,
 ): {
-  readonly provider: SandboxService;
+  readonly sandboxes: SandboxService;
   readonly guests: GuestCalls;
   readonly provisionAccess: ProvisionAccess;
 } {
   const { records, tokens, clock, publisher, activity, log } = deps;
-  const guests = guestCalls(sandboxes);
-  const provisionAccess = createAccessProvisioner({ records, tokens, provider: guests, channel, log });
-  const provider = new SandboxService({
-    provider: sandboxes,
+  const guests = guestCalls(provider);
+  const provisionAccess = createAccessProvisioner({ records, tokens, sandboxes: guests, channel, log });
+  const sandboxes = new SandboxService({
+    provider,
     guests,
     records,
     clock,
@@ -40,7 +40,7 @@ export function createSandboxService(
     skillsFailed: (id, err) =>
       log.error({ err, sandbox_id: id }, 'skills not refreshed: the sandbox has those that it had'),
   });
-  return { provider, guests, provisionAccess };
+  return { sandboxes, guests, provisionAccess };
 }
 
 /**

@@ -19,11 +19,11 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
   const { folder, tools } = deps;
   const { docker: options } = config;
   if (options === undefined) throw new Error('no configuration of the docker provider');
-  const place = `docker:${hostname()}:${folder}`;
-  const { docker, probe } = await openEngine(options, place, join(folder, 'channels'), tools);
+  const installationId = `docker:${hostname()}:${folder}`;
+  const { docker, probe } = await openEngine(options, installationId, join(folder, 'channels'), tools);
   const machine = await openOneMachine(config, deps, {
-    sandboxes: docker,
-    place,
+    provider: docker,
+    installationId,
     target: async (id, path, signal) => containerMountTarget(id, await docker.firstProcess(id, signal), path),
   });
   return {

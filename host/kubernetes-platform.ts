@@ -98,8 +98,8 @@ export async function openKubernetesPlatform(
       guestKeys,
       brokerAccess: broker && brokerAccess(broker, brokerTokens, channel?.url),
     });
-    const { provider, guests, provisionAccess } = createSandboxService(deps, {
-      sandboxes: own,
+    const { sandboxes, guests, provisionAccess } = createSandboxService(deps, {
+      provider: own,
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       images,
     });
@@ -109,7 +109,7 @@ export async function openKubernetesPlatform(
       : (await import('#adapters/gateway/loopback-plane.ts')).createLoopbackPlane({
           maxTotal: preview.maxTotal,
           clock,
-          provider,
+          sandboxes,
         });
     const plane =
       loopback ??
@@ -118,7 +118,7 @@ export async function openKubernetesPlatform(
         preview,
         frameAncestors: consoleOrigins({ ...config, listenHost: config.host }, config.port),
         clock,
-        provider,
+        sandboxes,
         probe,
         listener: cluster.listener,
         gatewayKind: cluster.gatewayKind,
@@ -132,7 +132,7 @@ export async function openKubernetesPlatform(
       warmPool: cluster.warmPool,
     });
     return {
-      provider,
+      sandboxes,
       mounter: unsupportedMounter(NO_BUCKETS),
       provisionAccess,
       openChannels: () => Promise.resolve(),
@@ -141,19 +141,19 @@ export async function openKubernetesPlatform(
       isAtAddress: (id, address) => isPodAt(id, address, { own, client, namespace: preview.namespace }),
       pool: ready,
       warnings: () => [...warnings(), ...(probe?.problems() ?? [])],
-      place: `kubernetes:${preview.namespace}`,
+      installationId: `kubernetes:${preview.namespace}`,
       plane,
       gateway: preview.enabled ? createPreviewFallback({ plane, records: records.previews, log }) : undefined,
       describe: () =>
         Promise.resolve(
-          `${provider.name}, in namespace ${preview.namespace} of ${new URL(access.server).host}`,
+          `${sandboxes.name}, in namespace ${preview.namespace} of ${new URL(access.server).host}`,
         ),
       listening: () => undefined,
       drainMs: isInCluster() ? POD_DRAIN_MS : TERMINAL_DRAIN_MS,
       recover: () => Promise.resolve(),
       async close() {
         await loopback?.closeAll();
-        await provider.close();
+        await sandboxes.close();
         client.close();
       },
     };

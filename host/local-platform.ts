@@ -29,10 +29,10 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     return found.isolation;
   };
   const machine = await openOneMachine(config, deps, {
-    sandboxes: local,
-    place: `local:${hostname()}:${folder}`,
+    provider: local,
+    installationId: `local:${hostname()}:${folder}`,
     target: (id, path) => localMountTarget(local.mountNamespace(id), path),
-    ending: (provider) => stopSandboxes({ provider, log }),
+    ending: (sandboxes) => stopSandboxes({ sandboxes, log }),
   });
   return {
     ...machine,
@@ -88,16 +88,16 @@ function sandboxesOf({ pool, quotas }: Config): number | undefined {
  * terminal. Files, previews and the desired state stay: the next start restarts them.
  */
 async function stopSandboxes({
-  provider,
+  sandboxes,
   log,
 }: {
-  readonly provider: Sandboxes;
+  readonly sandboxes: Sandboxes;
   readonly log: Logger;
 }): Promise<void> {
   const ending: Promise<void>[] = [];
-  for await (const id of provider.list()) {
+  for await (const id of sandboxes.list()) {
     ending.push(
-      provider
+      sandboxes
         .stop(id)
         .catch((error: unknown) => log.error({ err: error, sandbox_id: id }, 'sandbox not stopped')),
     );

@@ -26,16 +26,16 @@ export interface OneMachineDeps extends Omit<PlatformDeps, 'folder'> {
 }
 
 export interface OneMachineOptions {
-  readonly sandboxes: SandboxProvider & {
+  readonly provider: SandboxProvider & {
     serveChannels(services: ChannelServices): Promise<void>;
     writeCertificates(sandboxId: string): Promise<void>;
     channelPath(sandboxId: string): string | undefined;
     onDiskStop?(listener: DiskStopListener): void;
   };
-  readonly place: string;
+  readonly installationId: string;
   readonly target: NamespaceMounterOptions['target'];
   /** Called at the end, once no preview is served any more. */
-  readonly ending?: (provider: SandboxService) => Promise<void>;
+  readonly ending?: (sandboxes: SandboxService) => Promise<void>;
 }
 
 /** All but what its provider says of itself. */
@@ -45,12 +45,12 @@ export type OneMachine = Omit<Platform, 'warnings' | 'describe' | 'brokersNetwor
 export async function openOneMachine(
   config: Config,
   deps: OneMachineDeps,
-  { sandboxes, place, target, ending }: OneMachineOptions,
+  { provider, installationId, target, ending }: OneMachineOptions,
 ): Promise<OneMachine> {
   const { records, clock, log } = deps;
   const channel = {
     async address(id: string) {
-      const path = sandboxes.channelPath(id);
+      const path = provider.channelPath(id);
       return path === undefined ? undefined : ({ kind: 'socket', path } as const);
     },
   };
@@ -60,31 +60,32 @@ export async function openOneMachine(
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
   const { images } = config;
-  const { provider, provisionAccess } = createSandboxService(deps, { sandboxes, channel, images, mounter });
-  const control = provider.for('control');
-  sandboxes.onDiskStop?.({
-    stop: (id, why) => stopForDisk({ records, provider: control, clock, log }, id, why),
+  const { sandboxes, provisionAccess } = createSandboxService(deps, { provider, channel, images, mounter });
+  const control = sandboxes.for('control');
+  provider.onDiskStop?.({
+    stop: (id, why) => stopForDisk({ records, sandboxes: control, clock, log }, id, why),
     failed: (err) => log.error({ err }, 'disks of sandboxes not watched'),
   });
-  const { plane, gateway, listening, end } = await openPreviews(config, deps, provider);
+  const { plane, gateway, listening, end } = await openPreviews(config, deps, sandboxes);
   return {
-    provider,
+    sandboxes,
     mounter,
     provisionAccess,
-    place,
+    installationId,
     plane,
     gateway,
     listening,
-    openChannels: (services) => sandboxes.serveChannels(services),
-    certificatesChanged: (id) => sandboxes.writeCertificates(id),
+    openChannels: (services) => provider.serveChannels(services),
+    certificatesChanged: (id) => provider.writeCertificates(id),
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
-    recover: (signal) => recoverSandboxes({ records, provider: control, place, clock, log }, signal),
+    recover: (signal) =>
+      recoverSandboxes({ records, sandboxes: control, installationId, clock, log }, signal),
     async close() {
       await end();
-      await ending?.(provider);
+      await ending?.(sandboxes);
       await mounter.close();
-      await provider.close();
+      await sandboxes.close();
     },
   };
 }
@@ -98,7 +99,7 @@ interface Previews extends Pick<Platform, 'plane' | 'gateway'> {
 async function openPreviews(
   config: Config,
   { folder, records, clock, log, metrics }: OneMachineDeps,
-  provider: Sandboxes,
+  sandboxes: Sandboxes,
 ): Promise<Previews> {
   const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
   let port = config.publicUrl && endpointOf(config.publicUrl).port;
@@ -107,7 +108,7 @@ async function openPreviews(
     port ??= actual;
     frameAncestors = consoleOrigins({ ...config, listenHost: config.host }, actual);
   };
-  const common = { maxTotal: config.preview.maxTotal, clock, provider };
+  const common = { maxTotal: config.preview.maxTotal, clock, sandboxes };
   if (!config.preview.enabled) {
     const plane = createLoopbackPlane(common);
     return { plane, gateway: undefined, listening, end: () => plane.closeAll() };
@@ -121,7 +122,7 @@ async function openPreviews(
   const gateway = createPreviewGateway({
     plane,
     records,
-    provider,
+    sandboxes,
     clock,
     preview: config.preview,
     scheme,

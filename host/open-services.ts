@@ -142,8 +142,8 @@ export async function openServices({
       },
     });
     opened.defer(() => platform.close());
-    const { provider, provisionAccess, place, mounter } = platform;
-    const controlled = provider.for('control');
+    const { sandboxes, provisionAccess, installationId, mounter } = platform;
+    const controlled = sandboxes.for('control');
     const guests = guestsOf(controlled);
     const own = isOnOneMachine(config)
       ? (await import('./open-broker.ts')).openBroker(config, {
@@ -159,17 +159,17 @@ export async function openServices({
       : undefined;
     opened.defer(() => own?.broker.close());
     const network = openNetwork(config, { records, tools, platform }, own);
-    const archived = { records, provider: provider.for('archive'), clock, place, metrics };
+    const archived = { records, sandboxes: sandboxes.for('archive'), clock, installationId, metrics };
     const archives = openArchives(config.archive, archived);
     const plane = publishingPlane(platform.plane, publisher);
     const pool =
       platform.pool ??
       new ManagedPool({
         records,
-        provider,
+        sandboxes,
         clock,
         ids: randomIds,
-        place,
+        installationId,
         config: config.pool,
         failed: (err) => log.error({ err }, 'warm sandbox not made'),
       });
@@ -179,7 +179,7 @@ export async function openServices({
       for await (const _ of plane.list()) count += 1;
       return count;
     });
-    const terminals = new Terminals({ provider, records, stopping });
+    const terminals = new Terminals({ sandboxes, records, stopping });
     opened.defer(() => terminals.close());
     const failed = (reason: string) => log.warn({ reason }, 'browser failed');
     const pages =
@@ -191,7 +191,7 @@ export async function openServices({
       {
         records,
         plane,
-        provider: controlled,
+        sandboxes: controlled,
         probe: appProbe,
         pages,
         preview: config.preview,
@@ -210,7 +210,7 @@ export async function openServices({
     });
     const watcher = new GuestWatcher({
       guests,
-      provider: controlled,
+      sandboxes: controlled,
       records,
       publisher,
       clock,
@@ -221,7 +221,7 @@ export async function openServices({
     const services: Services = {
       records,
       plane,
-      provider,
+      sandboxes,
       guests,
       network,
       followGuest: (id) => (isOnOneMachine(config) ? () => undefined : watcher.follow(id)),
@@ -230,13 +230,13 @@ export async function openServices({
       probe: appProbe,
       pages,
       rechecker,
-      place,
+      installationId,
       publicUrl: config.publicUrl,
       oidcIssuer: config.oidc?.issuer,
       quotas: config.quotas,
       uploads: config.uploads,
       makeRoom: config.hasOneUser
-        ? (owner) => makeRoom({ records, provider, plane, clock, place }, owner)
+        ? (owner) => makeRoom({ records, sandboxes, plane, clock, installationId }, owner)
         : undefined,
       runSharing: config.runSharing,
       maxInstances: config.pool.maxInstances,

@@ -22,9 +22,9 @@ import type { MetricRecorder } from './metrics.ts';
  * cluster.
  */
 export interface Platform {
-  readonly provider: SandboxService;
+  readonly sandboxes: SandboxService;
   /** The installation that owns the provider's sandboxes, among those that share a database. */
-  readonly place: string;
+  readonly installationId: string;
   /** The platform's warm pool; without it, this process keeps one of the provider's sandboxes. */
   readonly pool?: WarmPool | undefined;
   readonly plane: PreviewPlane;

@@ -23,7 +23,7 @@ import type { MetricRecorder } from './metrics.ts';
 export interface PreviewGatewayDeps {
   readonly plane: LocalPlane;
   readonly records: Records;
-  readonly provider: Sandboxes;
+  readonly sandboxes: Sandboxes;
   readonly clock: Clock;
   readonly preview: PreviewOptions;
   readonly scheme: 'http' | 'https';
@@ -45,7 +45,7 @@ const TOUCH_EVERY_MS = 6_000;
 export function createPreviewGateway({
   plane,
   records,
-  provider,
+  sandboxes,
   clock,
   preview,
   scheme,
@@ -69,7 +69,7 @@ export function createPreviewGateway({
         return found;
       });
     },
-    dial: (target, signal) => provider.dial(target.sandboxId, target.targetPort, signal),
+    dial: (target, signal) => sandboxes.dial(target.sandboxId, target.targetPort, signal),
     dialFailure,
     visitor: (req) => ({ scheme, host: req.headers.host ?? '', client: clientAddress(req) }),
     fingerprint: tokenFingerprint,

@@ -9,9 +9,9 @@ import { everyItem } from '#base/reads.ts';
 import type { Logger } from '#handlers/services.ts';
 
 export interface RecoverDeps {
-  readonly place: string;
+  readonly installationId: string;
   readonly records: Records;
-  readonly provider: Sandboxes;
+  readonly sandboxes: Sandboxes;
   /** The clock that dates the records of sandboxes. */
   readonly clock: Clock;
   readonly log: Logger;
@@ -24,10 +24,10 @@ export interface RecoverDeps {
  * sandbox. Requests are served meanwhile, and their sandboxes are left alone.
  */
 export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): Promise<void> {
-  const { records, provider, place, clock, log } = deps;
+  const { records, sandboxes, installationId, clock, log } = deps;
   const began = clock.now();
   const known = new Set<string>();
-  for await (const sandbox of everyItem((page) => records.sandboxes.live(page, place))) {
+  for await (const sandbox of everyItem((page) => records.sandboxes.live(page, installationId))) {
     known.add(sandbox.id);
     if (sandbox.createdAt >= began) continue;
     signal.throwIfAborted();
@@ -35,11 +35,11 @@ export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): 
       log.error({ err: error, sandbox_id: sandbox.id }, 'sandbox not recovered');
     });
   }
-  for await (const id of provider.list(signal)) {
+  for await (const id of sandboxes.list(signal)) {
     // Created after the records were read: its own request handles it.
     if (known.has(id) || (await records.sandboxes.get(id))?.desired === 'running') continue;
     try {
-      await provider.destroy(id, signal);
+      await sandboxes.destroy(id, signal);
       log.warn({ sandbox_id: id }, 'orphaned sandbox removed');
     } catch (error) {
       signal.throwIfAborted();
@@ -65,13 +65,13 @@ async function completeOrphanedRuns(
 }
 
 async function recover(deps: RecoverDeps, sandbox: SandboxRecord, signal: AbortSignal): Promise<void> {
-  const { records, provider, log } = deps;
+  const { records, sandboxes, log } = deps;
   if (sandbox.desired === 'destroyed' || sandbox.observed === 'creating') {
     await destroySandbox(deps, sandbox);
     log.info({ sandbox_id: sandbox.id }, 'incomplete sandbox removed');
     return;
   }
-  const { state, stoppedFor } = await provider.inspect(sandbox.id, signal);
+  const { state, stoppedFor } = await sandboxes.inspect(sandbox.id, signal);
   if (state === 'absent') {
     await destroySandbox(deps, sandbox);
     log.warn({ sandbox_id: sandbox.id }, 'sandbox is gone: its files are not there any more');
@@ -79,7 +79,7 @@ async function recover(deps: RecoverDeps, sandbox: SandboxRecord, signal: AbortS
     await stopSandbox(deps, sandbox, signal);
     log.warn({ sandbox_id: sandbox.id, why: stoppedFor }, 'sandbox not started again');
   } else if (state === 'stopped' && sandbox.desired === 'running') {
-    await provider.resume(sandbox.id, signal);
+    await sandboxes.resume(sandbox.id, signal);
     await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
     log.info({ sandbox_id: sandbox.id }, 'sandbox started again');
   }

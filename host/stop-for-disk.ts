@@ -6,7 +6,7 @@ import type { Logger } from '#handlers/services.ts';
 
 interface StopForDiskDeps {
   readonly records: Records;
-  readonly provider: SandboxService;
+  readonly sandboxes: SandboxService;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -16,13 +16,13 @@ interface StopForDiskDeps {
  * runs. It stays stopped until a person resumes it.
  */
 export async function stopForDisk(
-  { records, provider, clock, log }: StopForDiskDeps,
+  { records, sandboxes, clock, log }: StopForDiskDeps,
   id: string,
   why: string,
 ): Promise<void> {
   log.warn({ sandbox_id: id, why }, 'sandbox stopped: its files');
   const sandbox = await records.sandboxes.get(id);
   if (sandbox?.desired !== 'running') return;
-  const stop = { stop: (stopped: string) => provider.stop(stopped, undefined, why) };
-  await stopSandbox({ records, provider: stop, clock }, sandbox);
+  const stop = { stop: (stopped: string) => sandboxes.stop(stopped, undefined, why) };
+  await stopSandbox({ records, sandboxes: stop, clock }, sandbox);
 }

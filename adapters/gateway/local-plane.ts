@@ -21,7 +21,7 @@ export interface LocalPlaneOptions {
   /** Limit of all live previews together. */
   readonly maxTotal: number;
   readonly clock: Clock;
-  readonly provider: Pick<Sandboxes, 'dial'>;
+  readonly sandboxes: Pick<Sandboxes, 'dial'>;
   /**
    * Public address of the gateway, e.g. `{ scheme: 'http', port: 8787 }`. Read at each use, because
    * the port is known late.
@@ -52,7 +52,7 @@ export interface LocalPlane extends PreviewPlane {
  * stopped URL, and a crash during a start leaves nothing.
  */
 export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalPlane> {
-  const { zone, maxTotal, clock, provider, address } = options;
+  const { zone, maxTotal, clock, sandboxes, address } = options;
   const files = await openPreviewFiles(options.folder);
   const live = new Map(files.all().map((stored) => [stored.name, stored]));
   /** Names of the previews that no start has confirmed yet. */
@@ -126,7 +126,7 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     async serves(preview, signal): Promise<Readiness> {
       const stored = live.get(preview.name);
       if (stored?.uid === preview.uid && unconfirmed.has(stored.name)) write(stored);
-      return probeApp(provider, preview, signal);
+      return probeApp(sandboxes, preview, signal);
     },
 
     async find(token) {

@@ -17,7 +17,7 @@ import { creationTimes, isCurrent, probeApp, selected } from './preview-files.ts
 export interface LoopbackPlaneOptions {
   readonly maxTotal: number;
   readonly clock: Clock;
-  readonly provider: Pick<Sandboxes, 'dial'>;
+  readonly sandboxes: Pick<Sandboxes, 'dial'>;
 }
 
 interface Session {
@@ -43,7 +43,7 @@ const nothing = (): void => undefined;
 export function createLoopbackPlane({
   maxTotal,
   clock,
-  provider,
+  sandboxes,
 }: LoopbackPlaneOptions): PreviewPlane & { closeAll(): Promise<void> } {
   const sessions = new Map<string, Session>();
   /** Listeners being started (single-flight): concurrent opens of one token share one. */
@@ -57,7 +57,7 @@ export function createLoopbackPlane({
       const preview = sessions.get(previewName(token))?.preview;
       return preview === undefined ? { kind: 'unknown' } : { kind: 'live', target: preview };
     },
-    dial: (target, signal) => provider.dial(target.sandboxId, target.targetPort, signal),
+    dial: (target, signal) => sandboxes.dial(target.sandboxId, target.targetPort, signal),
     dialFailure,
     visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
     fingerprint: tokenFingerprint,
@@ -70,7 +70,7 @@ export function createLoopbackPlane({
 
   const begin = async (spec: PreviewSpec, name: string): Promise<Session> => {
     try {
-      const { server, connections, port } = await listen(provider, proxy, spec);
+      const { server, connections, port } = await listen(sandboxes, proxy, spec);
       const preview: Preview = {
         ...spec,
         name,
@@ -125,7 +125,7 @@ export function createLoopbackPlane({
       const session = sessions.get(name);
       // A new version: a start that saw the unconfirmed one must not withdraw a confirmed session.
       if (session?.preview.uid === uid) session.preview = { ...session.preview, version: CONFIRMED };
-      return probeApp(provider, preview, signal);
+      return probeApp(sandboxes, preview, signal);
     },
     find: (token) => Promise.resolve(sessions.get(previewName(token))?.preview),
     touch: () => Promise.resolve(undefined),
@@ -154,7 +154,7 @@ export function createLoopbackPlane({
 }
 
 async function listen(
-  provider: Pick<Sandboxes, 'dial'>,
+  sandboxes: Pick<Sandboxes, 'dial'>,
   proxy: PreviewProxy,
   { sandboxId, targetPort, token }: PreviewSpec,
 ): Promise<{ server: Server; connections: Set<Socket>; port: number }> {
@@ -167,7 +167,7 @@ async function listen(
     connections.add(client);
     client.once('close', () => connections.delete(client));
     client.on('error', () => client.destroy());
-    void carry(client, provider.dial(sandboxId, targetPort), () => front.emit('connection', client));
+    void carry(client, sandboxes.dial(sandboxId, targetPort), () => front.emit('connection', client));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -126,13 +126,13 @@ const ANSWER_MS = 500;
  * whether it speaks HTTP.
  */
 export async function probeApp(
-  provider: Pick<Sandboxes, 'dial'>,
+  sandboxes: Pick<Sandboxes, 'dial'>,
   { sandboxId, targetPort, url }: Pick<Preview, 'sandboxId' | 'targetPort' | 'url'>,
   signal?: AbortSignal,
 ): Promise<Readiness> {
   const limit = AbortSignal.timeout(PROBE_MS);
   try {
-    const probe = await provider.dial(sandboxId, targetPort, anySignal(signal, limit));
+    const probe = await sandboxes.dial(sandboxId, targetPort, anySignal(signal, limit));
     if (url === null) probe.destroy();
     else if (isNotHttp(await askForPage(probe, targetPort, ANSWER_MS, signal))) {
       return { ready: false, reason: 'not_http' };

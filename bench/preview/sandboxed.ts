@@ -26,7 +26,7 @@ const provider = withGuests(
 await provider.create({ id: SANDBOX });
 for (const file of ['upstream.ts', 'body.ts']) {
   const text = await readFile(new URL(file, import.meta.url));
-  await writeWorkspaceFile({ provider }, SANDBOX, `/workspace/${file}`, Readable.from([text]));
+  await writeWorkspaceFile({ sandboxes: provider }, SANDBOX, `/workspace/${file}`, Readable.from([text]));
 }
 const server = await provider.exec(SANDBOX, { argv: ['node', '/workspace/upstream.ts', String(PORT)] });
 server.stdout.resume();

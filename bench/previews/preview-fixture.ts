@@ -97,7 +97,13 @@ export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFix
         inspect: (id: string, signal?: AbortSignal) => cluster.inspect(id, signal),
         dial: async () => new PassThrough(),
       });
-      const plane = createKubernetesPlane({ client: by, preview, clock: systemClock, provider, probe });
+      const plane = createKubernetesPlane({
+        client: by,
+        preview,
+        clock: systemClock,
+        sandboxes: provider,
+        probe,
+      });
       return { preview, plane, provider };
     },
     async close() {

@@ -27,7 +27,7 @@ export async function benchPool({ slots, burst, rounds }: PoolFigures): Promise<
     WARM_POOL_SCALE_BATCH_SIZE: String(BATCH),
   });
   const { services, recovered } = porthole.host;
-  const { pool, records, clock, place } = services;
+  const { pool, records, clock, installationId } = services;
   try {
     await recovered;
     await settled(pool, slots);
@@ -43,13 +43,13 @@ export async function benchPool({ slots, burst, rounds }: PoolFigures): Promise<
     const arms = {
       'warm create': taken(async () => (await createSandbox(services, { owner: OWNER })).id),
       'bare hand-over': taken(
-        async () => (await records.capacity.takeWarm(place, POOL_OWNER, OWNER, clock.now()))?.id,
+        async () => (await records.capacity.takeWarm(installationId, POOL_OWNER, OWNER, clock.now()))?.id,
       ),
     };
     const taking = await interleave(arms, rounds, Math.min(3, rounds));
 
     // Another size than the pool has, so that none comes from there.
-    const resources = { memoryMb: services.provider.defaultSize.memoryMb + 1 };
+    const resources = { memoryMb: services.sandboxes.defaultSize.memoryMb + 1 };
     const filling = {
       'filled up': async () => {
         await pool.drain();

@@ -14,10 +14,10 @@ import type { ArchiveRecord, ArchiveStore } from './archive-store.ts';
 export interface ArchiveSandboxDeps {
   readonly records: Pick<Records, 'sandboxes' | 'archives'>;
   /** For the purpose `archive`: it is no use of the sandbox, and places nothing in it. */
-  readonly provider: Pick<Sandboxes, 'inspect' | 'resume' | 'stop' | 'exec' | 'callGuest'>;
+  readonly sandboxes: Pick<Sandboxes, 'inspect' | 'resume' | 'stop' | 'exec' | 'callGuest'>;
   readonly store: ArchiveStore;
   readonly clock: Clock;
-  readonly place: string;
+  readonly installationId: string;
 }
 
 /** Applies to every file that the sandbox's user owns. */
@@ -35,29 +35,29 @@ export async function archiveSandbox(
   sandbox: SandboxRecord,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { records, provider, store, clock, place } = deps;
+  const { records, sandboxes, store, clock, installationId } = deps;
   const { id: sandboxId, generation, name, image, owner, stoppedAt } = sandbox;
   const id = `arc_${sandboxId}_${generation}`;
   const known = await records.archives.get(id);
   // Archived after it was stopped: an earlier pass ended before it destroyed the sandbox.
   if (known !== undefined && stoppedAt !== null && known.createdAt >= stoppedAt) return;
   const createdAt = clock.now();
-  const { state } = await provider.inspect(sandboxId, signal);
+  const { state } = await sandboxes.inspect(sandboxId, signal);
   // The files of an absent sandbox are gone too.
   if (state === 'absent') return;
   try {
-    if (state !== 'running') await provider.resume(sandboxId, signal);
+    if (state !== 'running') await sandboxes.resume(sandboxId, signal);
     // One file that its own user may not read would block archiving for ever. Nothing else runs in
     // the sandbox after this.
-    await runToEnd(provider, sandboxId, { argv: MAKE_READABLE }, signal);
-    const { tar, leftOut: unreadable } = await persistWorkspace({ provider }, sandboxId, {}, signal);
+    await runToEnd(sandboxes, sandboxId, { argv: MAKE_READABLE }, signal);
+    const { tar, leftOut: unreadable } = await persistWorkspace({ sandboxes }, sandboxId, {}, signal);
     let leftOut = 0;
     let size = 0;
     const content = counted(
       validatedTar(tar, (entries) => (leftOut = entries + unreadable())),
       (bytes) => (size += bytes),
     );
-    const key = `${createHash('sha256').update(place).digest('hex').slice(0, 16)}/${sandboxId}-${generation}.tar`;
+    const key = `${createHash('sha256').update(installationId).digest('hex').slice(0, 16)}/${sandboxId}-${generation}.tar`;
     await store.put(key, Readable.from(content), signal);
     await records.archives.put({
       id,
@@ -71,7 +71,7 @@ export async function archiveSandbox(
   } catch (error) {
     const now = await records.sandboxes.get(sandboxId).catch(() => undefined);
     // Do not stop a sandbox that a caller has started meanwhile.
-    if (now?.desired === 'stopped') await provider.stop(sandboxId).catch(() => undefined);
+    if (now?.desired === 'stopped') await sandboxes.stop(sandboxId).catch(() => undefined);
     throw error;
   }
 }
@@ -114,15 +114,15 @@ export function archiveNotFound(id: string): PortholeError {
  */
 export async function restoreArchive(
   deps: {
-    readonly provider: Pick<Sandboxes, 'callGuest'>;
+    readonly sandboxes: Pick<Sandboxes, 'callGuest'>;
     readonly archives: { readonly store: Pick<ArchiveStore, 'get'> } | undefined;
   },
   archive: ArchiveRecord,
   sandboxId: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { provider, archives } = deps;
+  const { sandboxes, archives } = deps;
   if (archives === undefined) throw archiveNotFound(archive.id);
   const content = await archives.store.get(archive.key);
-  await hydrateWorkspace(provider, sandboxId, content, 'folders', signal);
+  await hydrateWorkspace(sandboxes, sandboxId, content, 'folders', signal);
 }

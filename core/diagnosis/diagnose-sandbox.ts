@@ -12,7 +12,7 @@ import { guestsOf } from '../processes/guest.ts';
 import { anySignal } from '#base/concurrency.ts';
 
 export interface DiagnoseSandboxDeps {
-  readonly provider: Pick<Sandboxes, 'inspect' | 'callGuest' | 'dial'>;
+  readonly sandboxes: Pick<Sandboxes, 'inspect' | 'callGuest' | 'dial'>;
   readonly plane: Pick<PreviewPlane, 'needsOpenAddress'>;
   readonly preview: PreviewOptions;
   readonly probe: AppProbe;
@@ -55,12 +55,12 @@ export async function diagnoseSandbox(
   { run, port }: { readonly run: RunRecord; readonly port?: number | undefined },
   signal?: AbortSignal,
 ): Promise<Diagnosis> {
-  const { state, reason } = await deps.provider.inspect(run.sandboxId, signal);
+  const { state, reason } = await deps.sandboxes.inspect(run.sandboxId, signal);
   if (state !== 'running') {
     const why = reason === undefined ? '' : ` (${reason})`;
     return { sandbox: state, listeners: undefined, ports: [], advice: `${NOT_RUNNING[state]}${why}.` };
   }
-  const guest = guestsOf(deps.provider).of(run.sandboxId);
+  const guest = guestsOf(deps.sandboxes).of(run.sandboxId);
   const listeners = readListeners((await guest.call('GET', '/v1/ports', portList, { signal })).value.ports);
   const wanted = port === undefined ? portsToLookInto(listeners, deps.preview) : [port];
   const ports: PortDiagnosis[] = [];
@@ -134,14 +134,14 @@ async function diagnosePort(
 
 /** A stream to the port, or undefined if the connection is refused. */
 async function dialOrNothing(
-  { provider }: DiagnoseSandboxDeps,
+  { sandboxes }: DiagnoseSandboxDeps,
   sandboxId: string,
   port: number,
   signal: AbortSignal | undefined,
 ) {
   const limit = AbortSignal.timeout(DIAL_MS);
   try {
-    return await provider.dial(sandboxId, port, anySignal(signal, limit));
+    return await sandboxes.dial(sandboxId, port, anySignal(signal, limit));
   } catch (error) {
     signal?.throwIfAborted();
     if (limit.aborted || (error instanceof PortholeError && error.code === 'nothing_listens'))

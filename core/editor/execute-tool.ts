@@ -21,7 +21,7 @@ const MAX_KEPT_BYTES = 1024 * 1024;
 const MAX_PRINTED_BYTES = 32 * 1024 * 1024;
 
 export interface ExecuteToolDeps {
-  readonly provider: Sandboxes;
+  readonly sandboxes: Sandboxes;
   readonly toolPrograms: () => Promise<ToolPrograms>;
   readonly editor: EditorOptions;
 }
@@ -73,7 +73,7 @@ const NODE_RESERVES_MIB = 576;
 
 /** Runs a tool's function once. Always ends within the limit plus some seconds, with an outcome. */
 export async function executeTool(
-  { provider, toolPrograms, editor }: ExecuteToolDeps,
+  { sandboxes, toolPrograms, editor }: ExecuteToolDeps,
   execution: ToolExecution,
   signal?: AbortSignal,
 ): Promise<Executed> {
@@ -81,7 +81,7 @@ export async function executeTool(
   const { runTimeoutMs, runMemoryMebibytes } = editor;
   const programs = await toolPrograms();
   const { command, kibibytes } = commandOf(programs, source.language, runMemoryMebibytes);
-  const process = await provider.exec(
+  const process = await sandboxes.exec(
     sandboxId,
     {
       argv: ['sh', '-c', programs.start, 'sh', runId, String(kibibytes), ...command],
@@ -110,10 +110,10 @@ export async function executeTool(
   const exit = await process.exited.finally(() => clearTimeout(late));
   const result =
     cut === undefined
-      ? await resultOf(provider, execution, exit, runMemoryMebibytes, signal)
+      ? await resultOf(sandboxes, execution, exit, runMemoryMebibytes, signal)
       : cutOff(cut, runTimeoutMs);
   await runToEnd(
-    provider,
+    sandboxes,
     sandboxId,
     { argv: ['sh', '-c', programs.end, 'sh', runId, `${MARK}=${runId}`] },
     signal,
@@ -163,7 +163,7 @@ function cutOff(cut: 'timed_out' | 'too_much_output', limitMs: number): ToolRunE
 }
 
 async function resultOf(
-  provider: Sandboxes,
+  sandboxes: Sandboxes,
   { sandboxId, runId, source }: ToolExecution,
   exit: ExecExit,
   mebibytes: number,
@@ -172,7 +172,7 @@ async function resultOf(
   let written: Buffer | undefined;
   try {
     const file = `/workspace/runs/${runId}/result.json`;
-    const { content } = await readWorkspaceFile({ provider }, sandboxId, file, signal);
+    const { content } = await readWorkspaceFile({ sandboxes }, sandboxId, file, signal);
     written = await readAtMost(content, MAX_RESULT_BYTES);
   } catch (error) {
     if (!(error instanceof PortholeError)) throw error;

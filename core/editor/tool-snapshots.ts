@@ -76,7 +76,7 @@ async function existingSandbox(
   return items.find(({ desired }) => desired !== 'destroyed');
 }
 
-type CleanSnapshotsDeps = Pick<SnapshotSandboxDeps, 'records' | 'provider' | 'clock' | 'place'> & {
+type CleanSnapshotsDeps = Pick<SnapshotSandboxDeps, 'records' | 'sandboxes' | 'clock' | 'installationId'> & {
   readonly editor: Pick<EditorOptions, 'runRetentionMs'>;
   readonly log: { error(fields: object, message: string): void };
 };
@@ -131,7 +131,7 @@ async function clearSandbox(deps: CleanSnapshotsDeps, snapshotId: string): Promi
   try {
     const sandbox = await existingSandbox(deps, snapshotId);
     if (sandbox === undefined) return true;
-    if (sandbox.place !== deps.place) return false;
+    if (sandbox.place !== deps.installationId) return false;
     await destroySandbox(deps, sandbox);
     return true;
   } catch (err) {

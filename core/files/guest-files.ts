@@ -38,7 +38,7 @@ export function connectionLost(sandboxId: string, cause: unknown): PortholeError
 
 /** Sends contents to the guest. If both fail, throws the error of the contents. */
 export async function send<T>(
-  provider: GuestProvider,
+  sandboxes: GuestProvider,
   sandboxId: string,
   call: Omit<GuestCall, 'body'>,
   content: Readable,
@@ -50,7 +50,7 @@ export async function send<T>(
   content.once('error', keep);
   try {
     signal?.throwIfAborted();
-    const answer = await provider.callGuest(
+    const answer = await sandboxes.callGuest(
       sandboxId,
       { ...call, body: content, headers: { 'content-type': 'application/octet-stream' } },
       signal,
@@ -74,7 +74,7 @@ export const done = z.object({ ok: z.literal(true) });
  * follow a link out of the workspace, `workspace_archive_write_error`, or the stream's own error
  */
 export async function hydrateWorkspace(
-  provider: GuestProvider,
+  sandboxes: GuestProvider,
   sandboxId: string,
   content: Readable,
   remembers: Remembered,
@@ -82,7 +82,7 @@ export async function hydrateWorkspace(
 ): Promise<Unpacked['outside_links']> {
   const path = `/v1/tar?${query({ remembers })}`;
   const call = { method: 'PUT', path, answerWithin: UNPACKS_WITHIN_MS } as const;
-  return (await send(provider, sandboxId, call, content, unpacked, signal)).outside_links;
+  return (await send(sandboxes, sandboxId, call, content, unpacked, signal)).outside_links;
 }
 
 /** Bytes of an answer to a search, and its time in ms, which is above the guest's own limit. */
@@ -96,7 +96,7 @@ const SEARCHES_WITHIN_MS = 30_000;
  * `forbidden`, `workspace_archive_read_error`
  */
 export async function searchWorkspace(
-  provider: GuestProvider,
+  sandboxes: GuestProvider,
   sandboxId: string,
   asked: {
     readonly folder: string;
@@ -115,7 +115,7 @@ export async function searchWorkspace(
     path: `/v1/search?${fields.toString()}`,
     answerWithin: SEARCHES_WITHIN_MS,
   } as const;
-  const answer = await provider.callGuest(sandboxId, call, signal);
+  const answer = await sandboxes.callGuest(sandboxId, call, signal);
   const { items, end } = await linesAnswer(answer, sandboxId, {
     item: textMatch,
     end: listEnd,
@@ -129,13 +129,13 @@ export async function searchWorkspace(
 
 /** @throws as `deleteWorkspaceFile` does */
 export async function makeWorkspaceFolder(
-  provider: GuestProvider,
+  sandboxes: GuestProvider,
   sandboxId: string,
   path: string,
   signal?: AbortSignal,
 ): Promise<void> {
   const call = { method: 'POST', path: '/v1/mkdir', body: { path } } as const;
-  await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
+  await jsonAnswer(await sandboxes.callGuest(sandboxId, call, signal), sandboxId, done);
 }
 
 /**
@@ -143,7 +143,7 @@ export async function makeWorkspaceFolder(
  * `forbidden`, `workspace_archive_write_error`
  */
 export async function deleteWorkspaceFile(
-  provider: GuestProvider,
+  sandboxes: GuestProvider,
   sandboxId: string,
   absolute: string,
   recursive: boolean,
@@ -151,18 +151,18 @@ export async function deleteWorkspaceFile(
 ): Promise<void> {
   const path = `/v1/files?${query({ path: absolute, recursive: String(recursive) })}`;
   const call = { method: 'DELETE', path, answerWithin: UNPACKS_WITHIN_MS } as const;
-  await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
+  await jsonAnswer(await sandboxes.callGuest(sandboxId, call, signal), sandboxId, done);
 }
 
 /** @throws as `deleteWorkspaceFile` does, and `file_exists` */
 export async function moveWorkspaceFile(
-  provider: GuestProvider,
+  sandboxes: GuestProvider,
   sandboxId: string,
   body: { readonly from: string; readonly to: string; readonly overwrite: boolean },
   signal?: AbortSignal,
 ): Promise<void> {
   const call = { method: 'POST', path: '/v1/move', body } as const;
-  await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
+  await jsonAnswer(await sandboxes.callGuest(sandboxId, call, signal), sandboxId, done);
 }
 
 /**
@@ -170,7 +170,7 @@ export async function moveWorkspaceFile(
  * @param skipped names of folders to leave unwatched, at any depth
  */
 export async function* watchWorkspace(
-  provider: GuestProvider,
+  sandboxes: GuestProvider,
   sandboxId: string,
   asked: { readonly folder: string; readonly recursive: boolean; readonly skipped?: readonly string[] },
   signal: AbortSignal,
@@ -179,7 +179,7 @@ export async function* watchWorkspace(
   const fields = new URLSearchParams({ path: folder, recursive: String(recursive) });
   for (const name of skipped) fields.append('skip', name);
   const call = { method: 'GET', path: `/v1/watch?${fields.toString()}` } as const;
-  const answer = await provider.callGuest(sandboxId, call, signal);
+  const answer = await sandboxes.callGuest(sandboxId, call, signal);
   for await (const event of eventsAnswer(answer, sandboxId, signal)) {
     yield event && (await eventData(event, sandboxId, watchEvent));
   }

@@ -55,7 +55,7 @@ interface ListedFiles {
  * `workspace_archive_read_error`, and what `exec` throws
  */
 export async function listWorkspaceFiles(
-  { provider }: { readonly provider: GuestProvider },
+  { sandboxes }: { readonly sandboxes: GuestProvider },
   sandboxId: string,
   path: string,
   { depth, most, skipped = [] }: ListOptions,
@@ -67,7 +67,7 @@ export async function listWorkspaceFiles(
   const call = { method: 'GET', path: `/v1/list?${fields.toString()}` } as const;
   const limits = { item: fileStat, end: listEnd, most: MAX_LISTED, mostChars: MAX_LISTED_CHARS, ...LISTING };
   const { items, end } = await readAgain(
-    async () => linesAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, limits),
+    async () => linesAnswer(await sandboxes.callGuest(sandboxId, call, signal), sandboxId, limits),
     signal,
   );
   const found = items

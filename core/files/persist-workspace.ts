@@ -37,7 +37,7 @@ const TAR_AHEAD = 8;
  * `workspace_archive_read_error`, and what `exec` throws
  */
 export async function persistWorkspace(
-  { provider }: { readonly provider: GuestProvider },
+  { sandboxes }: { readonly sandboxes: GuestProvider },
   sandboxId: string,
   { path = '/workspace', excludes = [], copiesHardLinks = false }: PersistOptions = {},
   signal?: AbortSignal,
@@ -47,7 +47,7 @@ export async function persistWorkspace(
   for (const exclude of excludes) fields.append('exclude', exclude);
   const call = { method: 'GET', path: `/v1/tar?${fields.toString()}` } as const;
   // Retry is safe until the first byte: the caller has received nothing.
-  const answer = await readAgain(() => provider.callGuest(sandboxId, call, signal), signal);
+  const answer = await readAgain(() => sandboxes.callGuest(sandboxId, call, signal), signal);
   const tar = new Readable({
     // A byte stream would copy buffered pieces into one.
     objectMode: true,

@@ -29,7 +29,7 @@ const AHEAD = 4;
  * `workspace_archive_write_error`, or the error of a file's stream
  */
 export async function uploadFiles(
-  { provider }: { readonly provider: GuestProvider },
+  { sandboxes }: { readonly sandboxes: GuestProvider },
   sandboxId: string,
   path: string,
   files: AsyncIterable<UploadedFile>,
@@ -44,7 +44,7 @@ export async function uploadFiles(
   } as const;
   // A byte stream would copy buffered pieces into one, which is garbage that V8 collects late.
   const content = Readable.from(frames(files, folder, written), { highWaterMark: AHEAD });
-  await send(provider, sandboxId, call, content, done, signal);
+  await send(sandboxes, sandboxId, call, content, done, signal);
   return written;
 }
 

@@ -8,7 +8,7 @@ import { connectionLost, done, type GuestProvider, query, send } from './guest-f
 import { resolveWorkspacePath } from '#base/workspace-path.ts';
 
 export interface FileDeps {
-  readonly provider: GuestProvider;
+  readonly sandboxes: GuestProvider;
 }
 
 /** An open file. */
@@ -27,13 +27,14 @@ export interface WorkspaceFile {
  * `exec_transport_error`
  */
 export async function readWorkspaceFile(
-  { provider }: FileDeps,
+  { sandboxes }: FileDeps,
   sandboxId: string,
   path: string,
   signal?: AbortSignal,
 ): Promise<WorkspaceFile> {
   const absolute = resolveWorkspacePath(path, 'path');
-  const open = (from: number) => readAgain(() => openAt(provider, sandboxId, absolute, from, signal), signal);
+  const open = (from: number) =>
+    readAgain(() => openAt(sandboxes, sandboxId, absolute, from, signal), signal);
   let file = await open(0);
   const { size, version } = file;
 
@@ -79,7 +80,7 @@ export async function readWorkspaceFile(
 
 /** Opens a file at an offset. The bytes fail unless all announced ones arrive. */
 async function openAt(
-  provider: GuestProvider,
+  sandboxes: GuestProvider,
   sandboxId: string,
   absolute: string,
   from: number,
@@ -87,7 +88,7 @@ async function openAt(
 ): Promise<{ readonly bytes: Readable; readonly size: number; readonly version: string }> {
   const headers = from > 0 ? { range: `bytes=${from}-` } : {};
   const call = { method: 'GET', path: `/v1/files?${query({ path: absolute })}`, headers } as const;
-  const answer = await provider.callGuest(sandboxId, call, signal);
+  const answer = await sandboxes.callGuest(sandboxId, call, signal);
   const { 'content-length': length = '', etag } = answer.headers;
   if (!/^\d{1,15}$/.test(length) || answer.statusCode !== (from > 0 ? 206 : 200) || etag === undefined) {
     answer.destroy();
@@ -108,7 +109,7 @@ interface WriteOptions {
  * `workspace_archive_write_error`, or the stream's own error
  */
 export async function writeWorkspaceFile(
-  { provider }: FileDeps,
+  { sandboxes }: FileDeps,
   sandboxId: string,
   path: string,
   content: Readable,
@@ -117,7 +118,7 @@ export async function writeWorkspaceFile(
   const absolute = resolveWorkspacePath(path, 'path');
   const fields = { path: absolute, ...(detailId !== undefined && { detail_id: detailId }) };
   const call = { method: 'PUT', path: `/v1/files?${query(fields)}` } as const;
-  await send(provider, sandboxId, call, content, done, signal);
+  await send(sandboxes, sandboxId, call, content, done, signal);
 }
 
 /** Writes a file for a caller, and publishes that with the id under which the change is kept. */

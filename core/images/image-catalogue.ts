@@ -38,7 +38,7 @@ export interface CatalogueDeps {
    * Images of the configuration: read-only, and take precedence over added ones of the same name.
    */
   readonly images: readonly CatalogueImage[];
-  readonly provider: Pick<Sandboxes, 'runsImage'>;
+  readonly sandboxes: Pick<Sandboxes, 'runsImage'>;
 }
 
 /** An image of the catalogue, and where it is defined. */
@@ -51,14 +51,14 @@ const MAX_REPORTED = 20;
 
 /** The images of the catalogue that the provider can run, by name. */
 export async function listImages(deps: CatalogueDeps): Promise<readonly ListedImage[]> {
-  const { records, images, provider } = deps;
+  const { records, images, sandboxes } = deps;
   const configured = new Set(images.map(({ name }) => name));
   const added = (await records.images.list()).filter(({ name }) => !configured.has(name));
   const all: ListedImage[] = [
     ...images.map((image) => ({ ...image, source: 'configuration' as const })),
     ...added.map((image) => ({ ...image, source: 'api' as const })),
   ];
-  const runs = await Promise.all(all.map(({ reference }) => provider.runsImage(reference)));
+  const runs = await Promise.all(all.map(({ reference }) => sandboxes.runsImage(reference)));
   return all.filter((_, at) => runs[at] === true).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 

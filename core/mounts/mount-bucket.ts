@@ -45,7 +45,7 @@ export interface BucketMounter {
 }
 
 interface MountBucketDeps {
-  readonly provider: Pick<Sandboxes, 'exec'>;
+  readonly sandboxes: Pick<Sandboxes, 'exec'>;
   readonly mounter: BucketMounter;
   readonly buckets: BucketOptions;
 }
@@ -56,7 +56,7 @@ interface MountBucketDeps {
  * @throws PortholeError `mount_error`, `forbidden`, `sandbox_not_running`
  */
 export async function mountBucket(
-  { provider, mounter, buckets }: MountBucketDeps,
+  { sandboxes, mounter, buckets }: MountBucketDeps,
   person: Person,
   sandboxId: string,
   request: MountRequest,
@@ -64,11 +64,11 @@ export async function mountBucket(
 ): Promise<void> {
   const mount = resolveMount(request, buckets, person);
   const { mountPath } = mount;
-  const isMade = await makeFolder(provider, sandboxId, mountPath, signal);
+  const isMade = await makeFolder(sandboxes, sandboxId, mountPath, signal);
   try {
     await mounter.mount(sandboxId, mount, signal);
   } catch (error) {
-    if (isMade) await removeFolder(provider, sandboxId, mountPath);
+    if (isMade) await removeFolder(sandboxes, sandboxId, mountPath);
     throw error;
   }
 }
@@ -78,13 +78,13 @@ export async function mountBucket(
  * restarts a sandbox that has died.
  */
 async function makeFolder(
-  provider: Pick<Sandboxes, 'exec'>,
+  sandboxes: Pick<Sandboxes, 'exec'>,
   sandboxId: string,
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const run = async (...argv: [string, ...string[]]) =>
-    (await runToEnd(provider, sandboxId, { argv }, signal)).code === 0;
+    (await runToEnd(sandboxes, sandboxId, { argv }, signal)).code === 0;
   if (!isInWorkspace(path)) {
     await run('true');
     return false;
@@ -99,15 +99,15 @@ function isInWorkspace(path: string): boolean {
 
 /** Removes the folder if it is empty. Best effort. */
 async function removeFolder(
-  provider: Pick<Sandboxes, 'exec'>,
+  sandboxes: Pick<Sandboxes, 'exec'>,
   sandboxId: string,
   path: string,
 ): Promise<void> {
-  await runToEnd(provider, sandboxId, { argv: ['rmdir', '--', path] }).catch(() => {});
+  await runToEnd(sandboxes, sandboxId, { argv: ['rmdir', '--', path] }).catch(() => {});
 }
 
 interface UnmountBucketDeps {
-  readonly provider: Pick<Sandboxes, 'exec'>;
+  readonly sandboxes: Pick<Sandboxes, 'exec'>;
   readonly mounter: BucketMounter;
 }
 
@@ -116,11 +116,11 @@ interface UnmountBucketDeps {
  * @throws PortholeError `unmount_error` where nothing is mounted
  */
 export async function unmountBucket(
-  { provider, mounter }: UnmountBucketDeps,
+  { sandboxes, mounter }: UnmountBucketDeps,
   sandboxId: string,
   mountPath: string,
   signal?: AbortSignal,
 ): Promise<void> {
   await mounter.unmount(sandboxId, mountPath, signal);
-  if (isInWorkspace(mountPath)) await removeFolder(provider, sandboxId, mountPath);
+  if (isInWorkspace(mountPath)) await removeFolder(sandboxes, sandboxId, mountPath);
 }

@@ -115,7 +115,7 @@ export class PageRechecker {
 
 /** Paths of changed files, over stops and resumes of the sandbox. */
 async function* changedFiles(
-  { provider, clock }: Pick<RecheckDeps, 'provider' | 'clock'>,
+  { sandboxes, clock }: Pick<RecheckDeps, 'sandboxes' | 'clock'>,
   sandboxId: string,
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
@@ -123,7 +123,7 @@ async function* changedFiles(
   let [second, count] = [0, 0];
   while (!signal.aborted) {
     try {
-      for await (const event of watchWorkspace(provider, sandboxId, wanted, signal)) {
+      for await (const event of watchWorkspace(sandboxes, sandboxId, wanted, signal)) {
         const now = Math.floor(clock.now().getTime() / 1_000);
         [second, count] = now === second ? [second, count + 1] : [now, 1];
         if (count >= MAX_PER_SECOND) await clock.until(new Date((now + 1) * 1_000), signal);

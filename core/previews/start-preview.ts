@@ -134,7 +134,7 @@ export async function checkRoom(
 }
 
 interface CheckStartDeps {
-  readonly provider: Pick<Sandboxes, 'inspect'>;
+  readonly sandboxes: Pick<Sandboxes, 'inspect'>;
   readonly preview: PreviewOptions;
 }
 
@@ -143,7 +143,7 @@ interface CheckStartDeps {
  * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`
  */
 export async function checkStart(
-  { provider, preview }: CheckStartDeps,
+  { sandboxes, preview }: CheckStartDeps,
   { run, targetPort }: { readonly run: RunRecord; readonly targetPort: number },
   signal?: AbortSignal,
 ): Promise<string> {
@@ -155,7 +155,7 @@ export async function checkStart(
       { remedy: 'make a new run.' },
     );
   }
-  const { state, podName, reason } = await provider.inspect(run.sandboxId, signal);
+  const { state, podName, reason } = await sandboxes.inspect(run.sandboxId, signal);
   if (state === 'running') return podName;
   throw new PortholeError(
     'no_bound_sandbox',

@@ -64,13 +64,13 @@ export function exitOfEntering(code: number | undefined, folder: string): Portho
 
 /** Runs an internal command, drops its output and waits for its end; kills it after `withinMs`. */
 export async function runToEnd(
-  provider: Pick<Sandboxes, 'exec'>,
+  sandboxes: Pick<Sandboxes, 'exec'>,
   sandboxId: string,
   command: ExecCommand,
   signal?: AbortSignal,
   withinMs?: number,
 ): Promise<ExecExit> {
-  const process = await provider.exec(sandboxId, command, signal);
+  const process = await sandboxes.exec(sandboxId, command, signal);
   process.stdout.resume();
   process.stderr.resume();
   if (withinMs === undefined) return process.exited;

@@ -36,7 +36,7 @@ const MAX_ENV_BYTES = 131_072;
  * exists or the session cannot be created
  */
 export async function createSession(
-  { provider }: { readonly provider: Pick<Sandboxes, 'exec'> },
+  { sandboxes }: { readonly sandboxes: Pick<Sandboxes, 'exec'> },
   sandboxId: string,
   { id, cwd, env = {}, sandboxEnv }: NewSession,
   signal?: AbortSignal,
@@ -46,7 +46,7 @@ export async function createSession(
   const folder = cwd === undefined ? '' : resolveWorkspacePath(cwd, 'cwd');
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const { code } = await runToEnd(
-    provider,
+    sandboxes,
     sandboxId,
     { script: 'sessions', argv: ['bash', 'create', id, folder, ...variables], env: sandboxEnv },
     signal,
@@ -89,14 +89,14 @@ function checkEnvironment(env: Readonly<Record<string, string>>): void {
  * @throws PortholeError `invalid_request`, `session_error` if it does not exist
  */
 export async function deleteSession(
-  { provider }: { readonly provider: Pick<Sandboxes, 'exec'> },
+  { sandboxes }: { readonly sandboxes: Pick<Sandboxes, 'exec'> },
   sandboxId: string,
   id: string,
   signal?: AbortSignal,
 ): Promise<void> {
   checkSessionId(id);
   const { code } = await runToEnd(
-    provider,
+    sandboxes,
     sandboxId,
     { script: 'sessions', argv: ['bash', 'delete', id] },
     signal,

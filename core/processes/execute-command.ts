@@ -114,7 +114,7 @@ const TIMED_OUT = 124;
  * exist, and the errors of `exec`
  */
 export async function executeCommand(
-  { provider }: { readonly provider: Sandboxes },
+  { sandboxes }: { readonly sandboxes: Sandboxes },
   sandboxId: string,
   { argv, timeoutMs, cwd, sessionId, env }: CommandRequest,
   signal?: AbortSignal,
@@ -126,7 +126,7 @@ export async function executeCommand(
   const session = sessionId === undefined ? '' : checkSessionId(sessionId);
   const line = shellCommand(argv);
   const detailId = newDetailId();
-  const start = (command: ExecCommand) => provider.exec(sandboxId, { ...command, env, detailId }, signal);
+  const start = (command: ExecCommand) => sandboxes.exec(sandboxId, { ...command, env, detailId }, signal);
   const process =
     folder === '' && session === ''
       ? await start({ argv: ['bash', '-c', '--', line] })

@@ -30,8 +30,8 @@ export class Guest {
   readonly #provider: Pick<Sandboxes, 'callGuest'>;
   readonly #sandboxId: string;
 
-  constructor(provider: Pick<Sandboxes, 'callGuest'>, sandboxId: string) {
-    this.#provider = provider;
+  constructor(sandboxes: Pick<Sandboxes, 'callGuest'>, sandboxId: string) {
+    this.#provider = sandboxes;
     this.#sandboxId = sandboxId;
   }
 
@@ -76,8 +76,8 @@ export interface Guests {
 }
 
 /** For a provider that neither resumes nor counts calls as use: the caller decides both. */
-export function guestsOf(provider: Pick<Sandboxes, 'callGuest'>): Guests {
+export function guestsOf(sandboxes: Pick<Sandboxes, 'callGuest'>): Guests {
   return {
-    of: (sandboxId) => new Guest(provider, sandboxId),
+    of: (sandboxId) => new Guest(sandboxes, sandboxId),
   };
 }

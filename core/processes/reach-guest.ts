@@ -29,7 +29,7 @@ export async function startInGuest<T>(
 ): Promise<T> {
   const sandbox = await useSandbox(deps, caller, id, { agents: true });
   // Unlike `deps.guests`, the provider counts its calls as use and restarts a sandbox that died.
-  return start({ guest: new Guest(deps.provider, id), sandbox });
+  return start({ guest: new Guest(deps.sandboxes, id), sandbox });
 }
 
 /**

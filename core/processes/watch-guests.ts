@@ -33,7 +33,7 @@ const FLOODED_MS = { first: 1_000, longest: 60_000, forgotten: 600_000 } as cons
 
 export interface WatchGuestsDeps {
   readonly guests: Guests;
-  readonly provider: Pick<Sandboxes, 'inspect'>;
+  readonly sandboxes: Pick<Sandboxes, 'inspect'>;
   readonly records: Pick<Records, 'runs' | 'timeline' | 'sandboxes'>;
   readonly publisher: Pick<SandboxEventPublisher, 'publish'>;
   readonly clock: Clock;
@@ -111,7 +111,7 @@ export class GuestWatcher {
   }
 
   async #follow(id: string, signal: AbortSignal): Promise<void> {
-    const { guests, provider, clock } = this.#deps;
+    const { guests, sandboxes, clock } = this.#deps;
     const sandbox = new WatchedSandbox(id, this.#deps);
     const received = new TokenBucket(RECEIVED.burst, RECEIVED.intervalMs, clock);
     let pause: number = AGAIN_MS.first;
@@ -132,7 +132,7 @@ export class GuestWatcher {
         }
       }
       if (signal.aborted) return;
-      const { state } = await provider.inspect(id, signal);
+      const { state } = await sandboxes.inspect(id, signal);
       if (state !== 'running' && state !== 'creating') {
         await sandbox.stopped();
         return;

@@ -75,7 +75,7 @@ export async function recordAgentConnected(
 
 export interface ProvisionRunsDeps {
   readonly records: Pick<Records, 'runs' | 'sandboxes'>;
-  readonly provider: Pick<Sandboxes, 'callGuest'>;
+  readonly sandboxes: Pick<Sandboxes, 'callGuest'>;
   readonly tokens: Tokens;
   readonly channel: Channel;
 }
@@ -94,7 +94,7 @@ const WITHIN_MS = 10_000;
  * `callGuest`
  */
 export async function provisionRuns(
-  { records, provider, tokens, channel }: ProvisionRunsDeps,
+  { records, sandboxes, tokens, channel }: ProvisionRunsDeps,
   sandboxId: string,
   signal?: AbortSignal,
 ): Promise<void> {
@@ -117,7 +117,7 @@ export async function provisionRuns(
     ),
     ended: ofAgents.filter(({ status }) => status !== 'running').map(({ id }) => id),
   };
-  await guestsOf(provider)
+  await guestsOf(sandboxes)
     .of(sandboxId)
     .call('PUT', '/v1/runs', NOTHING, { body, signal: anySignal(signal, AbortSignal.timeout(WITHIN_MS)) });
 }

@@ -20,7 +20,7 @@ import type { Sharing } from '#protocol/settings/shared-values.ts';
 interface CompleteRunDeps {
   readonly records: Pick<Records, 'runs' | 'sandboxes'>;
   readonly plane: Pick<PreviewPlane, 'list'>;
-  readonly provider: Pick<Sandboxes, 'stop'>;
+  readonly sandboxes: Pick<Sandboxes, 'stop'>;
   readonly preview: Pick<PreviewOptions, 'keepAfterRun'>;
   readonly clock: Clock;
   readonly provisionAccess: ProvisionAccess;
@@ -49,13 +49,13 @@ async function complete(deps: CompleteRunDeps, run: RunRecord): Promise<RunRecor
  * is the record read here.
  */
 async function stopUnused(deps: CompleteRunDeps, run: RunRecord): Promise<boolean> {
-  const { records, provider, clock } = deps;
+  const { records, sandboxes, clock } = deps;
   const sandbox = await records.sandboxes.get(run.sandboxId);
   if (sandbox?.desired !== 'running' || (await isInUse(deps, sandbox))) return false;
   if (!(await records.sandboxes.moveDesired(sandbox, 'running', 'stopped', clock.now(), sandbox)))
     return false;
   try {
-    await provider.stop(sandbox.id);
+    await sandboxes.stop(sandbox.id);
     await records.sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
   } catch {
     // The run is complete. The lifecycle pass stops what is desired to be stopped and is not.

@@ -7,7 +7,7 @@ import type { MakeSandboxDeps } from './create-sandbox.ts';
 import { stopSandbox } from './resume-sandbox.ts';
 
 export interface CollectOrphansDeps
-  extends Pick<MakeSandboxDeps, 'records' | 'provider' | 'clock' | 'place'> {
+  extends Pick<MakeSandboxDeps, 'records' | 'sandboxes' | 'clock' | 'installationId'> {
   /** Called for each orphan that could not be collected; the next pass retries. */
   readonly failed: (sandboxId: string, error: unknown) => void;
 }
@@ -28,10 +28,10 @@ export interface OrphanReport {
  * not conflict.
  */
 export async function collectOrphans(deps: CollectOrphansDeps, signal?: AbortSignal): Promise<OrphanReport> {
-  const { records, provider, place, failed } = deps;
-  const live = await liveIds(records, place, signal);
+  const { records, sandboxes, installationId, failed } = deps;
+  const live = await liveIds(records, installationId, signal);
   const done = { adopted: 0, removed: 0 };
-  for await (const id of provider.list(signal)) {
+  for await (const id of sandboxes.list(signal)) {
     if (live.has(id)) continue;
     signal?.throwIfAborted();
     try {
@@ -75,7 +75,7 @@ async function reconcileOrphan(
       network: NO_NETWORK,
       env: {},
     }),
-    place: deps.place,
+    place: deps.installationId,
     desired: known === undefined ? 'stopped' : 'destroyed',
     observed: 'running',
     createdAt: clock.now(),
@@ -83,7 +83,7 @@ async function reconcileOrphan(
   if (taken === undefined) return undefined;
   if (known !== undefined) {
     // Another pass may have removed it since it was listed.
-    const { state } = await deps.provider.inspect(id);
+    const { state } = await deps.sandboxes.inspect(id);
     await destroySandbox(deps, taken);
     return state === 'absent' ? undefined : 'removed';
   }

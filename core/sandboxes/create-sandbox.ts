@@ -18,14 +18,14 @@ import type { MakeRoom } from './make-room.ts';
 /** What makes a sandbox of an id. */
 export interface MakeSandboxDeps {
   readonly records: Records;
-  readonly provider: Sandboxes;
+  readonly sandboxes: Sandboxes;
   readonly clock: Clock;
   readonly ids: Ids;
-  /** Installation id, written to the record: see SandboxRecord.place. */
-  readonly place: string;
+  /** Installation id, written to the record: see `SandboxRecord.place`. */
+  readonly installationId: string;
 }
 
-export interface CreateSandboxDeps extends MakeSandboxDeps, Omit<CatalogueDeps, 'provider'> {
+export interface CreateSandboxDeps extends MakeSandboxDeps, Omit<CatalogueDeps, 'sandboxes'> {
   readonly records: Records;
   /** Pool of ready sandboxes. */
   readonly pool: Pick<WarmPool, 'take'>;
@@ -98,7 +98,7 @@ export async function createSandbox(
   const isUsed = use !== undefined || (wanted.skills ?? []).length > 0;
   const quotaLimits = quotaLimitsOf(deps, wanted.owner);
   const sandboxOptions: SandboxOptions = { ...fieldsOf(wanted), quotaLimits, runsAtOnce: !isUsed };
-  const isPlain = isDefault(deps.provider, wanted) && (await fitsNetwork(deps, wanted));
+  const isPlain = isDefault(deps.sandboxes, wanted) && (await fitsNetwork(deps, wanted));
   const warm = isPlain ? await deps.pool.take(wanted.owner, signal, sandboxOptions) : undefined;
   if (warm !== undefined && !isUsed) return warm;
   const work = use ?? identity;
@@ -139,8 +139,8 @@ export async function reserveSandbox(
     reservation = await reserve();
   }
   if (reservation.kind === 'over_quota') {
-    const more = { sandboxes: 1, ...deps.provider.defaultSize, ...wanted.resources };
-    const running = await deps.records.capacity.wantedBy(wanted.owner, deps.place);
+    const more = { sandboxes: 1, ...deps.sandboxes.defaultSize, ...wanted.resources };
+    const running = await deps.records.capacity.wantedBy(wanted.owner, deps.installationId);
     const quota = quotaOf(deps.quotas, wanted.owner);
     throw quotaExceeded(quota, reservation.used, more, running, deps.clock.now());
   }
@@ -163,11 +163,11 @@ async function keepToCapacity(
   deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'maxInstances'>,
   sandbox: SandboxRecord,
 ): Promise<void> {
-  const { records, place, maxInstances = 0 } = deps;
+  const { records, installationId, maxInstances = 0 } = deps;
   if (maxInstances === 0) return;
   const [waiting, total] = await Promise.all([
-    records.capacity.wantedBy(POOL_OWNER, place),
-    records.capacity.countWanted(place),
+    records.capacity.wantedBy(POOL_OWNER, installationId),
+    records.capacity.countWanted(installationId),
   ]);
   if (total - waiting.length <= maxInstances) return;
   await destroySandbox(deps, sandbox);
@@ -187,12 +187,16 @@ export function claimSandboxId(
   return deps.records.sandboxes.create(newRecord(deps, id, wanted));
 }
 
-function newRecord({ clock, place }: MakeSandboxDeps, id: string, wanted: NewSandbox): NewSandboxRecord {
+function newRecord(
+  { clock, installationId }: MakeSandboxDeps,
+  id: string,
+  wanted: NewSandbox,
+): NewSandboxRecord {
   return {
     id,
     owner: wanted.owner,
     image: wanted.image ?? null,
-    place,
+    place: installationId,
     desired: 'running',
     observed: 'creating',
     createdAt: clock.now(),
@@ -277,11 +281,11 @@ export function specOf({ id, image, resources, network }: SandboxRecord): Sandbo
 
 /** Undefined if the owner has no quota. */
 export function quotaLimitsOf(
-  { quotas, provider }: { readonly quotas: Quotas; readonly provider: Pick<Sandboxes, 'defaultSize'> },
+  { quotas, sandboxes }: { readonly quotas: Quotas; readonly sandboxes: Pick<Sandboxes, 'defaultSize'> },
   owner: Owner,
 ): QuotaLimits | undefined {
   const quota = quotaOf(quotas, owner);
-  return limitsSandboxes(quota) ? { quota, defaultSize: provider.defaultSize } : undefined;
+  return limitsSandboxes(quota) ? { quota, defaultSize: sandboxes.defaultSize } : undefined;
 }
 
 /** Makes the sandbox of a reserved id. On failure it is removed again. */
@@ -292,7 +296,7 @@ export function makeSandbox<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   return finish(deps, sandbox, async () => {
-    await deps.provider.create(specOf(sandbox), signal);
+    await deps.sandboxes.create(specOf(sandbox), signal);
     return placeSkillsThenUse(deps, sandbox, use, signal);
   });
 }

@@ -10,7 +10,7 @@ import type { SandboxKey } from './sandbox-records.ts';
 
 interface DestroySandboxDeps {
   readonly records: Records;
-  readonly provider: Sandboxes;
+  readonly sandboxes: Sandboxes;
   readonly clock: Clock;
 }
 
@@ -23,7 +23,7 @@ export function destroySandbox(deps: DestroySandboxDeps, sandbox: SandboxKey): P
 }
 
 async function destroy(
-  { records, provider, clock }: DestroySandboxDeps,
+  { records, sandboxes, clock }: DestroySandboxDeps,
   { id, generation }: SandboxKey,
 ): Promise<void> {
   await records.sandboxes.setDesired(id, 'destroyed', generation);
@@ -31,7 +31,7 @@ async function destroy(
   await oneAtATime(records.sandboxes, id, async () => {
     const found = await records.sandboxes.get(id);
     if (found?.generation !== generation || found.observed === 'destroyed') return;
-    await provider.destroy(id);
+    await sandboxes.destroy(id);
     // A creation that was interrupted leaves a run that no client knows.
     for (const runId of await records.runs.inSandbox(id)) {
       await records.runs.complete(runId, clock.now(), [runCompleted()]);

@@ -9,7 +9,7 @@ import { asEssential } from '#base/essential-work.ts';
 import { everyItem } from '#base/reads.ts';
 
 export interface LifecycleDeps extends EndSandboxDeps {
-  readonly place: string;
+  readonly installationId: string;
   readonly limits: LifecycleLimits;
   /** Called for each sandbox that failed; the next pass retries. */
   readonly failed: (sandboxId: string, error: unknown) => void;
@@ -28,10 +28,10 @@ export type LifecyclePass = Readonly<Record<Exclude<LifecycleDecision, 'keep'>, 
  * killed at any point: the next one continues.
  */
 export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): Promise<LifecyclePass> {
-  const { records, clock, place, limits, failed } = deps;
+  const { records, clock, installationId, limits, failed } = deps;
   const done = { stop: 0, lapse: 0, finish_stop: 0, expire: 0, finish_destroy: 0 };
   const inUse = await previewsInUse(deps, signal);
-  for await (const sandbox of everyItem((page) => records.sandboxes.live(page, place))) {
+  for await (const sandbox of everyItem((page) => records.sandboxes.live(page, installationId))) {
     if (isOfPool(sandbox)) continue;
     signal?.throwIfAborted();
     const decision = lifecycleDecision(sandbox, clock.now(), limits, inUse.get(sandbox.id));
@@ -70,19 +70,21 @@ async function carryOut(
   decision: Exclude<LifecycleDecision, 'keep'>,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const { records, provider, clock } = deps;
-  const { sandboxes } = records;
+  const { records, sandboxes, clock } = deps;
   if (decision === 'expire') await deps.archive?.(sandbox, signal);
   if (decision === 'stop') return stopUnlessUsed(deps, sandbox);
   if (decision === 'lapse') {
-    return stopUnlessUsed(deps, sandbox, () => expireProcesses(provider, sandbox.id));
+    return stopUnlessUsed(deps, sandbox, () => expireProcesses(sandboxes, sandbox.id));
   }
   if (decision === 'finish_stop') {
-    await provider.stop(sandbox.id);
-    await sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
+    await sandboxes.stop(sandbox.id);
+    await records.sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
     return true;
   }
-  if (decision === 'expire' && !(await sandboxes.moveDesired(sandbox, 'stopped', 'destroyed', clock.now()))) {
+  if (
+    decision === 'expire' &&
+    !(await records.sandboxes.moveDesired(sandbox, 'stopped', 'destroyed', clock.now()))
+  ) {
     return false;
   }
   await endSandbox(deps, sandbox);
@@ -96,10 +98,10 @@ const EXPIRES_WITHIN_MS = 2_000;
  * Makes processes report `expired` instead of `sandbox_stopped`, where the guest's output outlives
  * the stop.
  */
-async function expireProcesses(provider: Sandboxes, id: string): Promise<void> {
+async function expireProcesses(sandboxes: Sandboxes, id: string): Promise<void> {
   try {
     const call = { method: 'POST', path: '/v1/expire', answerWithin: EXPIRES_WITHIN_MS } as const;
-    await emptyAnswer(await provider.callGuest(id, call), id, EXPIRES_WITHIN_MS);
+    await emptyAnswer(await sandboxes.callGuest(id, call), id, EXPIRES_WITHIN_MS);
   } catch {
     // The sandbox is no longer running.
   }

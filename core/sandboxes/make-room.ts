@@ -7,10 +7,10 @@ import type { SandboxRecord } from './sandbox-records.ts';
 
 interface MakeRoomDeps {
   readonly records: Pick<Records, 'sandboxes' | 'capacity'>;
-  readonly provider: Pick<Sandboxes, 'stop'>;
+  readonly sandboxes: Pick<Sandboxes, 'stop'>;
   readonly plane: Pick<PreviewPlane, 'list'>;
   readonly clock: Clock;
-  readonly place: string;
+  readonly installationId: string;
 }
 
 /** Stops a sandbox of an owner at the quota. False if none is unattended. */
@@ -42,14 +42,14 @@ export function unattended(
  * its files stay, and its next use resumes it. A use in between wins.
  */
 export async function makeRoom(
-  { records, provider, plane, clock, place }: MakeRoomDeps,
+  { records, sandboxes, plane, clock, installationId }: MakeRoomDeps,
   owner: Owner,
 ): Promise<boolean> {
   const withPreview = new Set<string>();
   for await (const { sandboxId } of plane.list({ owner: owner.user })) withPreview.add(sandboxId);
-  const running = await records.capacity.wantedBy(owner, place);
+  const running = await records.capacity.wantedBy(owner, installationId);
   for (const sandbox of unattended(running, withPreview, clock.now())) {
-    if (await stopUnlessUsed({ records, provider, clock }, sandbox)) return true;
+    if (await stopUnlessUsed({ records, sandboxes, clock }, sandbox)) return true;
   }
   return false;
 }

@@ -75,9 +75,9 @@ export class ManagedPool implements WarmPool {
     signal?: AbortSignal,
     sandboxOptions?: SandboxOptions,
   ): Promise<SandboxRecord | undefined> {
-    const { records, clock, place } = this.#deps;
+    const { records, clock, installationId } = this.#deps;
     while (this.#open) {
-      const taken = await records.capacity.takeWarm(place, POOL_OWNER, owner, clock.now(), {
+      const taken = await records.capacity.takeWarm(installationId, POOL_OWNER, owner, clock.now(), {
         sandboxOptions,
       });
       if (taken === undefined) return undefined;
@@ -191,21 +191,21 @@ export class ManagedPool implements WarmPool {
 
   /** Takes it out of the pool first, so that no caller gets a sandbox that is being removed. */
   async #remove({ id }: SandboxRecord): Promise<void> {
-    const { records, clock, place } = this.#deps;
-    const own = await records.capacity.takeWarm(place, POOL_OWNER, POOL_OWNER, clock.now(), { id });
+    const { records, clock, installationId } = this.#deps;
+    const own = await records.capacity.takeWarm(installationId, POOL_OWNER, POOL_OWNER, clock.now(), { id });
     if (own !== undefined) await destroySandbox(this.#deps, own);
   }
 
   async #runs({ id }: SandboxRecord, signal?: AbortSignal): Promise<boolean> {
-    const { state } = await this.#deps.provider.inspect(id, signal);
+    const { state } = await this.#deps.sandboxes.inspect(id, signal);
     return state === 'running';
   }
 
   async #sight(): Promise<{ readonly pool: readonly SandboxRecord[]; readonly total: number }> {
-    const { records, place } = this.#deps;
+    const { records, installationId } = this.#deps;
     const [pool, total] = await Promise.all([
-      records.capacity.wantedBy(POOL_OWNER, place),
-      records.capacity.countWanted(place),
+      records.capacity.wantedBy(POOL_OWNER, installationId),
+      records.capacity.countWanted(installationId),
     ]);
     return { pool, total };
   }

@@ -38,7 +38,7 @@ export async function findSandbox(
 
 interface ResumeSandboxDeps {
   readonly records: Pick<Records, 'sandboxes' | 'capacity'>;
-  readonly provider: Pick<Sandboxes, 'resume' | 'stop' | 'defaultSize'>;
+  readonly sandboxes: Pick<Sandboxes, 'resume' | 'stop' | 'defaultSize'>;
   readonly clock: Clock;
   /** What each owner may have running. */
   readonly quotas: Quotas;
@@ -59,22 +59,22 @@ export function resumeSandbox(deps: ResumeSandboxDeps, sandbox: SandboxRecord): 
 }
 
 async function resume(
-  { records, provider, clock, quotas, makeRoom }: ResumeSandboxDeps,
+  { records, sandboxes, clock, quotas, makeRoom }: ResumeSandboxDeps,
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
   const now = clock.now();
   await records.sandboxes.touch(sandbox, now);
   const { owner } = sandbox;
-  const wake = () => records.capacity.wake(sandbox, now, quotaLimitsOf({ quotas, provider }, owner));
+  const wake = () => records.capacity.wake(sandbox, now, quotaLimitsOf({ quotas, sandboxes }, owner));
   let wakeResult = await wake();
   if (typeof wakeResult !== 'string' && (await makeRoom?.(owner)) === true) wakeResult = await wake();
   if (typeof wakeResult !== 'string') {
-    const more = { sandboxes: 1, ...provider.defaultSize, ...sandbox.resources, diskMb: 0 };
+    const more = { sandboxes: 1, ...sandboxes.defaultSize, ...sandbox.resources, diskMb: 0 };
     const running = await records.capacity.wantedBy(owner, sandbox.place);
     throw quotaExceeded(quotaOf(quotas, owner), wakeResult, more, running, now);
   }
   // Single-flight in this process: otherwise each caller would inspect, wait and probe by itself.
-  await singleFlight(records.sandboxes, `resume ${sandbox.id}`, () => provider.resume(sandbox.id));
+  await singleFlight(records.sandboxes, `resume ${sandbox.id}`, () => sandboxes.resume(sandbox.id));
   const heartbeat =
     sandbox.ttlSeconds === null ? undefined : await records.sandboxes.heartbeat(sandbox, clock.now());
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
@@ -94,7 +94,7 @@ async function resume(
 
 interface StopSandboxDeps extends Pick<ResumeSandboxDeps, 'clock'> {
   readonly records: Pick<Records, 'sandboxes'>;
-  readonly provider: Pick<Sandboxes, 'stop'>;
+  readonly sandboxes: Pick<Sandboxes, 'stop'>;
 }
 
 /** Ends every process in a sandbox and keeps its files. Resuming brings it back. */
@@ -107,13 +107,13 @@ export function stopSandbox(
 }
 
 async function stop(
-  { records, provider, clock }: StopSandboxDeps,
+  { records, sandboxes, clock }: StopSandboxDeps,
   sandbox: SandboxRecord,
   signal?: AbortSignal,
 ): Promise<SandboxRecord> {
   const now = clock.now();
   await records.sandboxes.moveDesired(sandbox, 'running', 'stopped', now);
-  await provider.stop(sandbox.id, signal);
+  await sandboxes.stop(sandbox.id, signal);
   await records.sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
   return { ...sandbox, desired: 'stopped', observed: 'stopped', stoppedAt: sandbox.stoppedAt ?? now };
 }
@@ -123,7 +123,7 @@ async function stop(
  * @param before what to do in it once it is to stop
  */
 export async function stopUnlessUsed(
-  { records, provider, clock }: StopSandboxDeps,
+  { records, sandboxes, clock }: StopSandboxDeps,
   sandbox: SandboxRecord,
   before?: () => Promise<void>,
 ): Promise<boolean> {
@@ -131,7 +131,7 @@ export async function stopUnlessUsed(
   const won = await records.sandboxes.moveDesired(sandbox, 'running', 'stopped', clock.now(), sandbox);
   if (!won) return false;
   await before?.();
-  await provider.stop(id);
+  await sandboxes.stop(id);
   await records.sandboxes.setObserved(id, 'stopped', generation);
   return true;
 }

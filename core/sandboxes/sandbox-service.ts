@@ -90,7 +90,10 @@ export class SandboxService implements Sandboxes {
    * published with its run.
    */
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
-    const image = spec.image === undefined ? undefined : await findImage(this.#deps, spec.image);
+    const image =
+      spec.image === undefined
+        ? undefined
+        : await findImage({ ...this.#deps, sandboxes: this.#provider }, spec.image);
     await this.#provider.create({ ...spec, image: image?.reference }, signal);
   }
 
@@ -204,7 +207,9 @@ export class SandboxService implements Sandboxes {
   async #explain(id: string, { tty }: ExecCommand, error: unknown): Promise<never> {
     const isLost = error instanceof PortholeError && error.code === 'exec_transport_error';
     const what = tty === undefined ? 'command' : 'terminal';
-    const why = isLost ? await whyEnded(this.#deps, { id }, what) : undefined;
+    const why = isLost
+      ? await whyEnded({ ...this.#deps, sandboxes: this.#provider }, { id }, what)
+      : undefined;
     throw why === undefined ? error : new PortholeError('exec_transport_error', why, { cause: error });
   }
 
@@ -213,7 +218,7 @@ export class SandboxService implements Sandboxes {
       const sandbox = await this.#deps.records.sandboxes.get(id);
       if (sandbox !== undefined && sandbox.skills.length > 0) {
         const { placeSkills } = await import('../skills/place-skills.ts');
-        await placeSkills({ ...this.#deps, provider: this.#guests }, sandbox, signal, { inUse: true });
+        await placeSkills({ ...this.#deps, sandboxes: this.#guests }, sandbox, signal, { inUse: true });
       }
     } catch (error) {
       signal?.throwIfAborted();

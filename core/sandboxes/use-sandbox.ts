@@ -77,20 +77,20 @@ export async function readySandbox(
   const isUp =
     desired === 'running' &&
     observed === 'running' &&
-    (!inspects || (await deps.provider.inspect(id)).state === 'running');
+    (!inspects || (await deps.sandboxes.inspect(id)).state === 'running');
   return isUp ? sandbox : resumeSandbox(deps, sandbox);
 }
 
 /** Creating is idempotent: every waiter also creates, in case the first process was killed. */
 async function awaitCreation(
-  { provider, records }: UseSandboxDeps,
+  { sandboxes, records }: UseSandboxDeps,
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
   // Single-flight in this process: otherwise each caller would inspect, wait and probe by itself.
   const skills = await singleFlight(records.sandboxes, `create ${sandbox.id}`, async () => {
-    await provider.create(specOf(sandbox));
+    await sandboxes.create(specOf(sandbox));
     const { placeSkills } = await import('../skills/place-skills.ts');
-    return placeSkills({ provider, records }, sandbox);
+    return placeSkills({ sandboxes, records }, sandbox);
   });
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
   return { ...sandbox, observed: 'running', skills };

@@ -12,7 +12,7 @@ const POLLS_MS = [0, 250];
 
 export interface WhyEndedDeps {
   readonly records: Pick<Records, 'sandboxes'>;
-  readonly provider: Pick<Sandboxes, 'inspect'>;
+  readonly sandboxes: Pick<Sandboxes, 'inspect'>;
 }
 
 /**
@@ -22,7 +22,7 @@ export interface WhyEndedDeps {
  * @param generation undefined: any
  */
 export async function whyEnded(
-  { records, provider }: WhyEndedDeps,
+  { records, sandboxes }: WhyEndedDeps,
   { id, generation }: Pick<SandboxRecord, 'id'> & Partial<Pick<SandboxRecord, 'generation'>>,
   what: 'command' | 'terminal',
 ): Promise<string | undefined> {
@@ -35,7 +35,7 @@ export async function whyEnded(
     }
     if (found.desired === 'stopped') {
       const resume = `POST /v1/sandbox/${id}/resume brings it back with its files`;
-      const { stoppedFor } = await provider.inspect(id);
+      const { stoppedFor } = await sandboxes.inspect(id);
       const why = stoppedFor === undefined ? '' : ` (${stoppedFor})`;
       return hasLapsed(found)
         ? `Sandbox ${id} expired: no heartbeat came within its ttl_seconds of ${found.ttlSeconds}. Its ${what} ended with it. ${resume}; POST /v1/sandbox/${id}/heartbeat keeps it.`
@@ -43,7 +43,7 @@ export async function whyEnded(
     }
     for (const wait of POLLS_MS) {
       await pause(wait);
-      const { state, reason } = await provider.inspect(id);
+      const { state, reason } = await sandboxes.inspect(id);
       if (state === 'running') continue;
       return `Sandbox ${id} is no longer running${reason === undefined ? '' : ` (${reason})`}, and its ${what} ended with it. ${again}: that brings the sandbox back with its files.`;
     }

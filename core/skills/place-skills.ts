@@ -10,7 +10,7 @@ import type { SandboxSkill } from './skill-store.ts';
 
 interface PlaceSkillsDeps {
   readonly records: Pick<Records, 'skills' | 'sandboxes'>;
-  readonly provider: Pick<Sandboxes, 'callGuest'>;
+  readonly sandboxes: Pick<Sandboxes, 'callGuest'>;
 }
 
 /** The longest that placing may take, in milliseconds: tens of megabytes on a slow disk. */
@@ -25,7 +25,7 @@ const MAX_KEPT = 100;
  * `callGuest`
  */
 export async function placeSkills(
-  { records, provider }: PlaceSkillsDeps,
+  { records, sandboxes }: PlaceSkillsDeps,
   sandbox: SandboxRecord,
   signal?: AbortSignal,
   { inUse = false }: { readonly inUse?: boolean } = {},
@@ -44,7 +44,7 @@ export async function placeSkills(
     stale.map(({ name }) => name),
   );
   const options = { body: Readable.from(skillsArchive(packed)), answerWithin: WITHIN_MS, signal };
-  const { value } = await new Guest(provider, id).call('PUT', '/v1/skills', placedSkills, options);
+  const { value } = await new Guest(sandboxes, id).call('PUT', '/v1/skills', placedSkills, options);
   const skills = sandbox.skills.map((skill) => {
     const placed = packed.find(({ name }) => name === skill.name);
     if (placed === undefined) return skill;

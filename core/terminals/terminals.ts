@@ -20,7 +20,7 @@ const MAX_VIEWERS = 32;
 const KEPT_MS = 86_400_000;
 
 export interface TerminalsDeps {
-  readonly provider: Pick<Sandboxes, 'exec' | 'inspect'>;
+  readonly sandboxes: Pick<Sandboxes, 'exec' | 'inspect'>;
   readonly records: Pick<Records, 'sandboxes'>;
   /** Aborted when this process is about to end. */
   readonly stopping: AbortSignal;
@@ -159,7 +159,7 @@ export class Terminals {
     ring: ReplayRing | undefined,
   ): Promise<Terminal> {
     const running = new AbortController();
-    const process = await this.#deps.provider.exec(
+    const process = await this.#deps.sandboxes.exec(
       sandbox.id,
       shellOn(sessionId, shell, size, commandEnvironment(sandbox)),
       running.signal,

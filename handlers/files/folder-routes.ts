@@ -111,10 +111,10 @@ const listFilesRoute = defineRoute('listFiles', 'GET', '/v1/sandbox/{id}/files',
     },
   },
   async handle({ params, query: { path, depth, skip = '' }, caller, signal }, services) {
-    const provider = delegatedGuests(services.provider, caller, path);
+    const provider = delegatedGuests(services.sandboxes, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const { entries, isCut } = await listWorkspaceFiles(
-      { provider },
+      { sandboxes: provider },
       sandbox.id,
       path,
       { depth, most: MAX_ENTRIES, skipped: names(skip) },
@@ -157,7 +157,7 @@ const searchFilesRoute = defineRoute('searchFiles', 'GET', '/v1/sandbox/{id}/sea
   },
   async handle({ params, query: { path, text, skip }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
-    const provider = delegatedGuests(services.provider, caller, folder);
+    const provider = delegatedGuests(services.sandboxes, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const asked = { folder, query: { text }, skipped: names(skip), most: MAX_MATCHES };
     const { matches, isCut } = await searchWorkspace(provider, sandbox.id, asked, signal);
@@ -185,7 +185,7 @@ const makeFolderRoute = defineRoute('makeFolder', 'POST', '/v1/sandbox/{id}/fold
   },
   async handle({ params, body, caller, signal }, services) {
     const path = resolveWorkspacePath(body.path, 'path');
-    const provider = delegatedGuests(services.provider, caller, path);
+    const provider = delegatedGuests(services.sandboxes, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await makeWorkspaceFolder(provider, sandbox.id, path, signal);
     services.publisher.publish(sandbox.id, 'file_written', { path, ...performerOf(caller) });
@@ -207,7 +207,7 @@ const watchFilesRoute = defineRoute('watchFiles', 'GET', '/v1/sandbox/{id}/watch
   streams: true,
   async handle({ params, query: { path, recursive }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
-    const provider = delegatedGuests(services.provider, caller, folder);
+    const provider = delegatedGuests(services.sandboxes, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const over = anySignal(AbortSignal.timeout(MAX_STREAM_MS), services.stopping, signal);
     const events = watchWorkspace(provider, sandbox.id, { folder, recursive }, over);

@@ -46,7 +46,7 @@ const hydrateWorkspaceRoute = defineRoute('hydrateWorkspace', 'POST', '/v1/sandb
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const { archive: bytes } = services.uploads;
     const outside = await withUpload(request, { bytes, tooLarge: tooLargeFor(bytes) }, (content) =>
-      hydrateWorkspace(services.provider, sandbox.id, content, 'all', signal),
+      hydrateWorkspace(services.sandboxes, sandbox.id, content, 'all', signal),
     );
     services.publisher.publish(sandbox.id, 'file_written', { path: '/workspace', ...performerOf(caller) });
     return json(200, { ok: true, ...(outside.total > 0 && { outside_links: outside }) });

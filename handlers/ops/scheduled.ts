@@ -12,11 +12,11 @@ import type { Services } from '../services.ts';
 type LifecycleServices = Pick<
   Services,
   | 'records'
-  | 'provider'
+  | 'sandboxes'
   | 'plane'
   | 'tokens'
   | 'clock'
-  | 'place'
+  | 'installationId'
   | 'life'
   | 'collectsOrphans'
   | 'archives'
@@ -36,7 +36,7 @@ export async function runLifecyclePass(
   const { life: limits, collectsOrphans, archives, log } = services;
   const failed = (id: string, err: unknown) =>
     log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
-  const controlled = { ...services, provider: services.provider.for('control'), failed };
+  const controlled = { ...services, sandboxes: services.sandboxes.for('control'), failed };
   const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep }, signal);
   const orphans = collectsOrphans ? await collectOrphans(controlled, signal) : NO_ORPHANS;
   await forgetOld(services);
@@ -115,7 +115,10 @@ async function endPreviews(services: ReaperServices, signal: AbortSignal | undef
   return logged(services.log, 'reaper pass', report, [report.reaped, report.swept, report.lost]);
 }
 
-type CleaningServices = Pick<Services, 'records' | 'provider' | 'clock' | 'place' | 'editor' | 'log'>;
+type CleaningServices = Pick<
+  Services,
+  'records' | 'sandboxes' | 'clock' | 'installationId' | 'editor' | 'log'
+>;
 
 /**
  * The scheduled function that removes expired editor snapshots and their files. Concurrent runs are

@@ -33,23 +33,23 @@ export const getQuotaRoute = defineRoute('getQuota', 'GET', '/api/quota', {
   summary: 'Your limits and usage',
   description: 'A sandbox without requested resources counts with the defaults.',
   responses: { 200: { description: 'Your limits, and what counts against them', schema: QuotaDto } },
-  async handle({ person }, { records, quotas, provider, plane }) {
+  async handle({ person }, { records, quotas, sandboxes, plane }) {
     const owner = ownerOf(person);
-    const { sandboxes, runs, previews, cpu, memoryMb, diskMb } = quotaOf(quotas, owner);
+    const limits = quotaOf(quotas, owner);
     const [activeRuns, livePreviews, used, held] = await Promise.all([
       records.runs.countActive(owner),
       countPreviews(plane, owner.user),
-      records.capacity.usage(owner, provider.defaultSize),
-      provider.enforcement(false),
+      records.capacity.usage(owner, sandboxes.defaultSize),
+      sandboxes.enforcement(false),
     ]);
     return json(200, {
       limits: {
-        sandboxes: sandboxes ?? null,
-        runs: runs ?? null,
-        previews: previews ?? null,
-        cpu: cpu ?? null,
-        memory_mb: memoryMb ?? null,
-        disk_mb: diskMb ?? null,
+        sandboxes: limits.sandboxes ?? null,
+        runs: limits.runs ?? null,
+        previews: limits.previews ?? null,
+        cpu: limits.cpu ?? null,
+        memory_mb: limits.memoryMb ?? null,
+        disk_mb: limits.diskMb ?? null,
       },
       used: {
         sandboxes: used.sandboxes,
@@ -57,7 +57,7 @@ export const getQuotaRoute = defineRoute('getQuota', 'GET', '/api/quota', {
         previews: livePreviews,
         ...toSizeDto(used),
       },
-      default_size: toSizeDto(provider.defaultSize),
+      default_size: toSizeDto(sandboxes.defaultSize),
       enforced_by: {
         cpu: held.cpu,
         memory_mb: held.memoryMb,

@@ -142,13 +142,13 @@ export const SandboxDetailDto = SandboxDto.extend({
 export async function toSandboxDetailDto(
   sandbox: SandboxRecord,
   access: Access,
-  provider: Pick<Sandboxes, 'defaultSize' | 'enforcement' | 'inspect'>,
+  sandboxes: Pick<Sandboxes, 'defaultSize' | 'enforcement' | 'inspect'>,
 ): Promise<z.infer<typeof SandboxDetailDto>> {
-  const dto = toSandboxDto(sandbox, provider.defaultSize);
-  const by: Enforcement = await provider.enforcement(sandbox.network.mode !== 'off');
+  const dto = toSandboxDto(sandbox, sandboxes.defaultSize);
+  const by: Enforcement = await sandboxes.enforcement(sandbox.network.mode !== 'off');
   return {
     ...dto,
-    stop_reason: await stopReason(sandbox, provider),
+    stop_reason: await stopReason(sandbox, sandboxes),
     limits: {
       cpu: { value: dto.resources.cpu, enforced_by: by.cpu },
       memory_mb: { value: dto.resources.memory_mb, enforced_by: by.memoryMb },
@@ -164,11 +164,11 @@ export async function toSandboxDetailDto(
 
 async function stopReason(
   { id, observed }: SandboxRecord,
-  provider: Pick<Sandboxes, 'inspect'>,
+  sandboxes: Pick<Sandboxes, 'inspect'>,
 ): Promise<string | null> {
   if (observed !== 'stopped') return null;
   try {
-    return (await provider.inspect(id)).stoppedFor ?? null;
+    return (await sandboxes.inspect(id)).stoppedFor ?? null;
   } catch {
     // Its provider cannot be reached: the record answers all else.
     return null;

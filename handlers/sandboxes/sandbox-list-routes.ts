@@ -74,7 +74,7 @@ const listSandboxesRoute = defineRoute('listSandboxes', 'GET', '/v1/sandbox', {
       .describe('`active`: the last used first. `name`: in the order of names, those without one first'),
   }),
   responses: pageResponse('sandboxes', SandboxDto, 'SandboxList', { total: totalField }),
-  async handle({ query, person }, { records, provider }) {
+  async handle({ query, person }, { records, sandboxes }) {
     const owner = listedOwner(person);
     const { limit, after, state, name, session_key: sessionKey, sort } = query;
     const filter = { ...listFilterOf(query), state, name, sessionKey };
@@ -83,7 +83,7 @@ const listSandboxesRoute = defineRoute('listSandboxes', 'GET', '/v1/sandbox', {
       query.count ? records.sandboxes.count(owner, filter) : null,
     ]);
     return json(200, {
-      sandboxes: page.items.map((each) => toSandboxDto(each, provider.defaultSize)),
+      sandboxes: page.items.map((each) => toSandboxDto(each, sandboxes.defaultSize)),
       next: page.next,
       total,
     });

@@ -146,7 +146,7 @@ const getSandboxRoute = defineRoute('getSandbox', 'GET', '/v1/sandbox/{id}', {
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id, { agents: true });
     const access = await accessToSandbox(services, caller, sandbox);
-    return json(200, await toSandboxDetailDto(sandbox, access, services.provider));
+    return json(200, await toSandboxDetailDto(sandbox, access, services.sandboxes));
   },
 });
 
@@ -168,7 +168,7 @@ const isSandboxRunningRoute = defineRoute('isSandboxRunning', 'GET', '/v1/sandbo
   errors: ['sandbox_not_found', 'exec_transport_error'],
   async handle({ params, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true, asItIs: true });
-    return json(200, { running: (await services.provider.inspect(sandbox.id, signal)).state === 'running' });
+    return json(200, { running: (await services.sandboxes.inspect(sandbox.id, signal)).state === 'running' });
   },
 });
 

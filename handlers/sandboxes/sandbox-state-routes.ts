@@ -65,7 +65,7 @@ const resumeSandboxRoute = defineRoute('resumeSandbox', 'POST', '/v1/sandbox/{id
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
     const ready = await readySandbox(services, sandbox, { inspects: true });
-    return json(200, toSandboxDto(ready, services.provider.defaultSize));
+    return json(200, toSandboxDto(ready, services.sandboxes.defaultSize));
   },
 });
 
@@ -78,7 +78,7 @@ const stopSandboxRoute = defineRoute('stopSandbox', 'POST', '/v1/sandbox/{id}/st
   errors: ['sandbox_not_found', 'exec_transport_error'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
-    return json(200, toSandboxDto(await stopSandbox(services, sandbox), services.provider.defaultSize));
+    return json(200, toSandboxDto(await stopSandbox(services, sandbox), services.sandboxes.defaultSize));
   },
 });
 

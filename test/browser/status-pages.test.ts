@@ -45,11 +45,11 @@ suite('a preview of an app that does not answer, in a real browser', chromiumMis
   test('says that the sandbox is not running, and becomes the app once it runs again', async () => {
     const { api, sandbox, url, serve } = await openSandbox(porthole);
     await api.write(sandbox, 'index.html', '<title>app</title><h1>The app</h1>');
-    await porthole.host.services.provider.stop(sandbox);
+    await porthole.host.services.sandboxes.stop(sandbox);
     const answer = await page.goto(url);
     expect(answer?.status()).toBe(503);
     expect(await page.textContent('h1')).toBe('The sandbox is not running');
-    await porthole.host.services.provider.resume(sandbox);
+    await porthole.host.services.sandboxes.resume(sandbox);
     await serve('python3 -m http.server 3000 --bind 127.0.0.1');
     await page.waitForSelector('h1:text-is("The app")');
   });

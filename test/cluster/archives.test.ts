@@ -123,7 +123,7 @@ function areKeptAndRestored(sandboxes: object, startController?: (stack: Guarded
     const lifecycle = await startAs('porthole-lifecycle');
     await lifecycle.host.lifecycle();
     expect(failures(lifecycle.logged)).toEqual([]);
-    expect((await lifecycle.host.services.provider.inspect(id)).state).toBe('absent');
+    expect((await lifecycle.host.services.sandboxes.inspect(id)).state).toBe('absent');
     expect(await volumes()).toBe('');
     await lifecycle.close();
 

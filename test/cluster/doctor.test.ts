@@ -59,7 +59,7 @@ suite('the doctor in a cluster', missing(), () => {
 
   const diagnose = (id: string, port?: number) =>
     diagnoseSandbox(
-      { provider, plane: { needsOpenAddress: true }, preview: previewOptions(), probe: appProbe },
+      { sandboxes: provider, plane: { needsOpenAddress: true }, preview: previewOptions(), probe: appProbe },
       { run: { sandboxId: id } as RunRecord, port },
     );
   const serve = async (id: string, port: number, host: string): Promise<void> => {

@@ -89,12 +89,12 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
       client,
       preview,
       clock: systemClock,
-      provider: { dial },
+      sandboxes: { dial },
       probe: gateway.probe,
     });
     const tokens = plainTokens();
-    const provider = { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const };
-    const deps = { plane, records, tokens, preview, quotas: NO_QUOTAS, provider, clock: systemClock };
+    const sandboxes = { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const };
+    const deps = { plane, records, tokens, preview, quotas: NO_QUOTAS, sandboxes, clock: systemClock };
     const oneOfFew = gate(atOnce);
     return Promise.all(
       Array.from({ length: starts }, (_, at) =>

@@ -80,11 +80,11 @@ suite('the porthole command in a cluster', missing(), () => {
     const environment = await inside(run, "cat /proc/[0-9]*/environ | tr '\\0' '\\n'; env");
     for (const token of [run.agentToken, own]) expect(environment.stdout).not.toContain(token);
 
-    const { provider } = porthole.host.services;
-    await provider.stop(run.sandboxId);
-    await provider.resume(run.sandboxId);
+    const { sandboxes } = porthole.host.services;
+    await sandboxes.stop(run.sandboxId);
+    await sandboxes.resume(run.sandboxId);
     expect(await inside(run, 'porthole status')).toMatchObject({ code: 0 });
-    await provider.destroy(run.sandboxId);
+    await sandboxes.destroy(run.sandboxId);
   }, 120_000);
 
   test('waits for a person, and exits by what was decided', async () => {
@@ -98,7 +98,7 @@ suite('the porthole command in a cluster', missing(), () => {
     };
     expect(await ask('deny', 1)).toMatchObject({ code: 3, stdout: expect.stringContaining('so it is') });
     expect(await ask('approve', 2)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^http:/) });
-    await porthole.host.services.provider.destroy(run.sandboxId);
+    await porthole.host.services.sandboxes.destroy(run.sandboxId);
   }, 120_000);
 
   test('refuses a token that another pod, or the host itself, sends', async () => {
@@ -116,7 +116,7 @@ suite('the porthole command in a cluster', missing(), () => {
     expect([await statusIn(own), await statusIn(other)]).toEqual(['200', '401']);
     const { status } = await fetch(path, { headers: { authorization: `Bearer ${token}` } });
     expect(status).toBe(401);
-    for (const { sandboxId } of [own, other]) await porthole.host.services.provider.destroy(sandboxId);
+    for (const { sandboxId } of [own, other]) await porthole.host.services.sandboxes.destroy(sandboxId);
   }, 120_000);
 
   test('reaches the agent routes of runs on that port, with their tokens, and nothing else', async () => {
@@ -130,6 +130,6 @@ suite('the porthole command in a cluster', missing(), () => {
     expect(await ask(`-H 'Authorization: Bearer ${ALICE}' ${path}`)).toBe('401');
     expect(await ask(`${own} ${channel}/api/runs`)).toBe('404');
     expect(await ask(`${own} ${channel}/v1/sandbox/${run.sandboxId}/running`)).toBe('404');
-    await porthole.host.services.provider.destroy(run.sandboxId);
+    await porthole.host.services.sandboxes.destroy(run.sandboxId);
   }, 120_000);
 });

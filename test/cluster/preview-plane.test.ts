@@ -92,7 +92,7 @@ async function harness() {
       client,
       preview,
       clock: systemClock,
-      provider: { dial },
+      sandboxes: { dial },
       probe,
       listener: 'https',
       publicPort: port,

@@ -89,7 +89,7 @@ export function agentToolsContract(settings: () => Readonly<Record<string, strin
     const mine = await makeRun(porthole, ALICE, { auto_approve_tools: true });
     const [start, , status] = toolsOf(mine);
     await start.execute({ port: 4000, run_id: run.runId, runId: run.runId });
-    const { podName } = await porthole.host.services.provider.inspect(mine.sandboxId);
+    const { podName } = await porthole.host.services.sandboxes.inspect(mine.sandboxId);
     expect((await status.execute({})).data).toMatchObject([{ target_port: 4000, pod_name: podName }]);
     const [foreign] = createPreviewTools({ ...mine, runId: run.runId, baseUrl: porthole.host.url });
     expect((await foreign.execute({ port: 4000 })).code).toBe('foreign_run');

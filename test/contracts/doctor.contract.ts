@@ -203,6 +203,6 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
       advice:
         'The sandbox is not running: run a command in it, which restarts it after a crash, then start the server.',
     });
-    expect((await porthole.host.services.provider.inspect(stopped.sandboxId)).state).toBe('stopped');
+    expect((await porthole.host.services.sandboxes.inspect(stopped.sandboxId)).state).toBe('stopped');
   });
 }

@@ -267,9 +267,9 @@ export function editorContract(
     test('replaces a lost sandbox: keeps the state, but not the files of the session', async () => {
       const { tool, lock } = await begin(REMEMBERS[language], language);
       const run = await alice().run(tool, lock, { inputs: { name: 'a' } });
-      const { records, provider } = porthole.host.services;
+      const { records, sandboxes } = porthole.host.services;
       const sandboxId = (await records.toolSnapshots.get(run.snapshot_id))?.sandboxId ?? '';
-      await provider.destroy(sandboxId);
+      await sandboxes.destroy(sandboxId);
       await records.sandboxes.setDesired(sandboxId, 'destroyed');
       await records.sandboxes.setObserved(sandboxId, 'destroyed');
       expect((await alice().act(run, lock, 'again', { name: 'b' })).outputs).toMatchObject({

@@ -101,7 +101,7 @@ type Sandboxes = Pick<TestProvider, 'inspect' | 'stop' | 'resume' | 'exec' | 'ca
  * @returns the failures, one line each
  */
 export async function survivesHostileTrees(
-  provider: Sandboxes,
+  sandboxes: Sandboxes,
   ids: readonly string[],
   loses: readonly EntryKind[] = [],
 ): Promise<readonly string[]> {
@@ -109,7 +109,7 @@ export async function survivesHostileTrees(
   const surviveEach = async (id: string, lane: number): Promise<void> => {
     for (let tree = lane; tree < TREES.length; tree += ids.length) {
       const outputs = TREES[tree]?.[0]?.[1];
-      await survive(provider, id, tree, loses).catch((error: unknown) => {
+      await survive(sandboxes, id, tree, loses).catch((error: unknown) => {
         wrong.push(`tree ${tree}, where outputs is a ${outputs}: ${String(error)}`);
       });
     }
@@ -119,20 +119,20 @@ export async function survivesHostileTrees(
 }
 
 async function survive(
-  provider: Sandboxes,
+  sandboxes: Sandboxes,
   id: string,
   tree: number,
   loses: readonly EntryKind[],
 ): Promise<void> {
-  const made = await runToEnd(provider, id, {
+  const made = await runToEnd(sandboxes, id, {
     argv: ['node', '-e', MAKE_TREE, JSON.stringify(TREES[tree])],
   });
   if (made.code !== 0) throw new Error(`the tree is not made: ${JSON.stringify(made)}`);
-  await provider.stop(id);
-  await provider.resume(id);
-  const { state } = await provider.inspect(id);
+  await sandboxes.stop(id);
+  await sandboxes.resume(id);
+  const { state } = await sandboxes.inspect(id);
   if (state !== 'running') throw new Error(`resumed, it is ${state}`);
-  const deps = { provider: provider as TestProvider };
+  const deps = { sandboxes: sandboxes as TestProvider };
   const text = await textOf((await readWorkspaceFile(deps, id, '/workspace/kept')).content);
   if (text !== 'kept') throw new Error(`the file has become ${text}`);
   const { entries } = await listWorkspaceFiles(deps, id, '/workspace', { depth: 1, most: 1_000 });

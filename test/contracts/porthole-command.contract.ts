@@ -143,7 +143,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       await inside('rm -rf $HOME/.porthole', other);
       expect((await inside('porthole status', other)).code).toBe(5);
       await stopSandbox(porthole, other.sandboxId);
-      await porthole.host.services.provider.resume(other.sandboxId);
+      await porthole.host.services.sandboxes.resume(other.sandboxId);
       expect(await inside('porthole status', other)).toMatchObject({ code: 0 });
     });
 

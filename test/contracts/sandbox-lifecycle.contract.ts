@@ -68,7 +68,7 @@ export function sandboxLifecycleContract(
   const create = async (body: object = {}) => (await post('', body)).json<Report>().id;
   const read = (id: string) => porthole.call('GET', `/v1/sandbox/${id}`);
   const reported = async (id: string) => (await read(id)).json<Report>();
-  const seen = async (id: string) => (await services.provider.inspect(id)).state;
+  const seen = async (id: string) => (await services.sandboxes.inspect(id)).state;
   const file = (method: string, id: string, body?: string) =>
     porthole.call(method, `/v1/sandbox/${id}/file/workspace/kept`, body === undefined ? {} : { body });
   const remove = async (id: string) => {
@@ -184,9 +184,9 @@ export function sandboxLifecycleContract(
   });
 
   test('strays are adopted where no record knows them, and removed where their owner wanted that', async () => {
-    const { records, provider } = services;
+    const { records, sandboxes } = services;
     const orphan = base32(randomBytes(16));
-    await provider.create({ id: orphan });
+    await sandboxes.create({ id: orphan });
     const [gone, kept] = [await create(), await create()];
     await records.sandboxes.setDesired(gone, 'destroyed');
     await records.sandboxes.setObserved(gone, 'destroyed');

@@ -19,7 +19,7 @@ import { poolConfig } from '#test/support/warm-pools.ts';
 
 export interface WarmClaimsHarness {
   readonly records: Records;
-  readonly provider: TestProvider;
+  readonly sandboxes: TestProvider;
   readonly dispose: () => Promise<unknown>;
 }
 
@@ -46,12 +46,20 @@ export function warmClaimsContract(
   afterAll(() => harness.dispose(), 120_000);
 
   test(`gives no claim the slot of another and loses no slot: ${claims} claims, ${inFlight} in flight, ${slots} slots, ${crashes} cut off in the middle`, async () => {
-    const { records, provider } = harness;
+    const { records, sandboxes } = harness;
     const clock = pinnedClock(new Date());
-    const deps = { records, provider, clock, ids: randomIds, place: 'here', quotas: NO_QUOTAS, images: [] };
+    const deps = {
+      records,
+      sandboxes,
+      clock,
+      ids: randomIds,
+      installationId: 'here',
+      quotas: NO_QUOTAS,
+      images: [],
+    };
     const failures: unknown[] = [];
     const pools: WarmPool[] = [];
-    const openPool = (on: Pick<typeof deps, 'records' | 'provider'>) => {
+    const openPool = (on: Pick<typeof deps, 'records' | 'sandboxes'>) => {
       const pool = new ManagedPool({
         ...deps,
         ...on,
@@ -85,7 +93,7 @@ export function warmClaimsContract(
       else got.push(await asked);
     };
     const takeBy = async (dying: typeof deps, args: Parameters<WarmPool['take']>) => {
-      const pool = openPool({ ...dying, provider });
+      const pool = openPool({ ...dying, sandboxes });
       await pool.prime();
       return pool.take(...args);
     };
@@ -122,7 +130,7 @@ export function warmClaimsContract(
     await one.refresh();
     expect(await one.stats()).toMatchObject({ warm: slots, assigned: claims - crashes });
     const warm = (await records.capacity.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
-    expect((await collect(provider.list())).toSorted()).toEqual(
+    expect((await collect(sandboxes.list())).toSorted()).toEqual(
       [...warm, ...got.map(({ id }) => id)].toSorted(),
     );
     expect(failures.filter((error) => (error as Error).message !== 'killed')).toEqual([]);

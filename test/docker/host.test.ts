@@ -61,27 +61,27 @@ suite('a host of containers', engineMissing(), () => {
   test('brings back on its start what has stopped, and removes what no record knows', async () => {
     const run = await makeRun(porthole);
     await execute(porthole, run.sandboxId, ['sh', '-c', 'echo kept >kept']);
-    const { provider } = porthole.host.services;
-    const { podName } = await provider.inspect(run.sandboxId);
-    await provider.create({ id: 'orphan' });
+    const { sandboxes } = porthole.host.services;
+    const { podName } = await sandboxes.inspect(run.sandboxId);
+    await sandboxes.create({ id: 'orphan' });
     await porthole.close();
     await engine.docker.getContainer(podName).kill();
     porthole = await start(porthole.dataDir);
     await porthole.host.recovered;
     expect((await execute(porthole, run.sandboxId, ['cat', 'kept'])).stdout.toString()).toBe('kept\n');
-    expect(await porthole.host.services.provider.inspect('orphan')).toMatchObject({ state: 'absent' });
+    expect(await porthole.host.services.sandboxes.inspect('orphan')).toMatchObject({ state: 'absent' });
   });
 
   test('brings back a container that died for its next command', async () => {
     const run = await makeRun(porthole);
-    const { podName } = await porthole.host.services.provider.inspect(run.sandboxId);
+    const { podName } = await porthole.host.services.sandboxes.inspect(run.sandboxId);
     await engine.docker.getContainer(podName).kill();
     expect((await execute(porthole, run.sandboxId, ['echo', 'back'])).stdout.toString()).toBe('back\n');
   });
 
   test('leaves nothing on the engine of a sandbox that is deleted', async () => {
     const run = await makeRun(porthole);
-    const { podName } = await porthole.host.services.provider.inspect(run.sandboxId);
+    const { podName } = await porthole.host.services.sandboxes.inspect(run.sandboxId);
     expect((await porthole.call('DELETE', `/v1/sandbox/${run.sandboxId}`)).status).toBe(204);
     await expect(engine.docker.getContainer(podName).inspect()).rejects.toMatchObject({ statusCode: 404 });
     await expect(engine.docker.getVolume(podName).inspect()).rejects.toMatchObject({ statusCode: 404 });

@@ -347,7 +347,7 @@ suite('docker provider', engineMissing(), () => {
       const id = sandboxId();
       await provider.create({ id });
       await run(provider, id, ['sh', '-c', 'touch mark shut; chmod 0 shut']);
-      const { tar, leftOut } = await persistWorkspace({ provider }, id);
+      const { tar, leftOut } = await persistWorkspace({ sandboxes: provider }, id);
       expect((await bytes(tar)).toString()).toContain('./mark');
       expect(leftOut()).toBe(1);
       await provider.destroy(id);

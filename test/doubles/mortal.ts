@@ -9,7 +9,7 @@ type Step = keyof Sandboxes | keyof SandboxRecords | keyof SandboxCapacity;
  * A process that is killed right before, or right after, it first performs an action on a sandbox:
  * its later actions have no effect.
  */
-export function mortal<T extends { readonly records: Records; readonly provider: Sandboxes }>(
+export function mortal<T extends { readonly records: Records; readonly sandboxes: Sandboxes }>(
   services: T,
   when: 'before' | 'after',
   step: Step,
@@ -32,10 +32,10 @@ export function mortal<T extends { readonly records: Records; readonly provider:
         };
       },
     });
-  const { records, provider } = services;
+  const { records, sandboxes } = services;
   return {
     ...services,
-    provider: dying(provider),
+    sandboxes: dying(sandboxes),
     records: { ...records, sandboxes: dying(records.sandboxes), capacity: dying(records.capacity) },
   };
 }

@@ -56,7 +56,7 @@ describe('npm run demo', () => {
     );
     expect(said).toContain('An edited file is announced over it (/src/main.js)');
     const sandboxes = [];
-    for await (const id of porthole.host.services.provider.list()) sandboxes.push(id);
+    for await (const id of porthole.host.services.sandboxes.list()) sandboxes.push(id);
     expect(sandboxes).toEqual([]);
     const { runs } = (await porthole.call('GET', '/api/runs', { token: KEY })).json<{ runs: object[] }>();
     expect(runs).toEqual([expect.objectContaining({ title: 'npm run demo', status: 'completed' })]);

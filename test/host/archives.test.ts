@@ -49,7 +49,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
   const stop = (id: string) => porthole.call('POST', `/v1/sandbox/${id}/stop`, { token: ALICE });
   const archives = async (token: string, query = '') =>
     (await porthole.call('GET', `/api/archives${query}`, { token })).json<Listed>().archives;
-  const stateOf = async (id: string) => (await porthole.host.services.provider.inspect(id)).state;
+  const stateOf = async (id: string) => (await porthole.host.services.sandboxes.inspect(id)).state;
   const expire = async () => {
     clock.advance({ minutes: 61 });
     return porthole.host.lifecycle();
@@ -123,7 +123,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
       const id = await made(ALICE);
       await sh(id, 'echo precious > file');
       await stop(id);
-      const { archives: kept, records, place } = porthole.host.services;
+      const { archives: kept, records, installationId } = porthole.host.services;
       if (kept === undefined) throw new Error('no archives');
       const store = s3ArchiveStore({
         bucket: 'archives',
@@ -134,12 +134,12 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
       const sandbox = await records.sandboxes.get(id);
       if (sandbox === undefined) throw new Error('no sandbox');
       const before = sandbox.lastActiveAt;
-      const { provider } = porthole.host.services;
-      await expect(archiveSandbox({ records, provider, store, clock, place }, sandbox)).rejects.toMatchObject(
-        {
-          code: 'archive_error',
-        },
-      );
+      const { sandboxes } = porthole.host.services;
+      await expect(
+        archiveSandbox({ records, sandboxes, store, clock, installationId }, sandbox),
+      ).rejects.toMatchObject({
+        code: 'archive_error',
+      });
       expect([await stateOf(id), (await records.sandboxes.get(id))?.desired]).toEqual(['stopped', 'stopped']);
       expect((await records.sandboxes.get(id))?.lastActiveAt).toEqual(before);
       expect(await archives(ALICE, `?sandbox_id=${id}`)).toEqual([]);
@@ -164,7 +164,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
         await broken.call('POST', `/v1/sandbox/${id}/stop`);
         own.advance({ minutes: 61 });
         expect(await broken.host.lifecycle()).toMatchObject({ expire: 0 });
-        expect((await broken.host.services.provider.inspect(id)).state).toBe('stopped');
+        expect((await broken.host.services.sandboxes.inspect(id)).state).toBe('stopped');
         const { text } = await broken.host.services.metrics();
         expect(text).toContain('porthole_archives_total{outcome="failed"} 1');
         expect(broken.logged.join('')).toContain('sandbox not looked after: the next pass tries again');

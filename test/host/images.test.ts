@@ -25,7 +25,7 @@ describe('the catalogue of images', () => {
     listImages({
       records: porthole.host.services.records,
       images: SHIPPED_IMAGES,
-      provider: { runsImage: async (reference) => runs(reference) },
+      sandboxes: { runsImage: async (reference) => runs(reference) },
     });
   const sandboxes = async () =>
     (await asAlice('GET', '/v1/sandbox')).json<{ sandboxes: object[] }>().sandboxes.length;

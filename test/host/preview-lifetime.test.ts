@@ -112,7 +112,7 @@ describe('the life of a preview', () => {
   test('stays when its sandbox is stopped, and says so on its page', async () => {
     const { runId, sandboxId } = await makeRun(porthole);
     const { session_id } = await startPreview(porthole, runId, 3000);
-    await porthole.host.services.provider.stop(sandboxId);
+    await porthole.host.services.sandboxes.stop(sandboxId);
     expect(await pass()).toMatchObject({ reaped: 0 });
     expect(outcome(await look(session_id))).toEqual([503, 'sandbox_stopped']);
     const again = await porthole.call('POST', `/api/runs/${runId}/sandbox/port-forward`, {

@@ -102,12 +102,12 @@ describe('sandboxes as a service', () => {
     ['after it died by itself', 'running'],
   ] as const)('resumes one that is wanted to run and does not, %s', async (_when, observed) => {
     const sandbox = await id();
-    const { records, provider } = porthole.host.services;
-    await provider.stop(sandbox);
+    const { records, sandboxes } = porthole.host.services;
+    await sandboxes.stop(sandbox);
     await records.sandboxes.setObserved(sandbox, observed);
     const answer = await act(sandbox, 'resume');
     expect([answer.status, answer.json()]).toMatchObject([200, { state: 'running' }]);
-    expect(await provider.inspect(sandbox)).toMatchObject({ state: 'running' });
+    expect(await sandboxes.inspect(sandbox)).toMatchObject({ state: 'running' });
   });
 
   test('resumes a stopped sandbox first when it is asked to run something', async () => {
@@ -322,7 +322,7 @@ describe('the lifecycle, by the clock', () => {
     clock.advance({ minutes: 2 });
     await pass();
     expect((await porthole.call('GET', `/v1/sandbox/${id}`)).status).toBe(404);
-    expect((await porthole.host.services.provider.inspect(id)).state).toBe('absent');
+    expect((await porthole.host.services.sandboxes.inspect(id)).state).toBe('absent');
   });
 
   test('counts traffic of a preview as use', async () => {

@@ -17,9 +17,9 @@ const NEVER = { WARM_POOL_REFRESH_INTERVAL: '86400000' };
 const OFTEN = { WARM_POOL_REFRESH_INTERVAL: '100' };
 
 const warmIds = async ({ host: { services } }: TestHost): Promise<string[]> =>
-  (await services.records.capacity.wantedBy(POOL_OWNER, services.place)).map(({ id }) => id);
+  (await services.records.capacity.wantedBy(POOL_OWNER, services.installationId)).map(({ id }) => id);
 
-const sandboxes = ({ host: { services } }: TestHost): Promise<string[]> => collect(services.provider.list());
+const sandboxes = ({ host: { services } }: TestHost): Promise<string[]> => collect(services.sandboxes.list());
 
 const stats = async (porthole: TestHost): Promise<unknown> =>
   (await porthole.call('GET', '/v1/pool/stats', { token: ALICE })).json();
@@ -73,13 +73,13 @@ describe('ten sandboxes that are kept ready', () => {
     expect(ids).toEqual(expect.arrayContaining(ready));
     await settled(porthole.host.services.pool, 10);
     expect(await stats(porthole)).toMatchObject({ warm: 10, assigned: 30, total: 40 });
-    const { records, provider } = porthole.host.services;
+    const { records, sandboxes } = porthole.host.services;
     for (const [at, id] of ids.entries()) {
       const user = at % 2 ? 'alice' : 'bob';
       expect(await records.sandboxes.get(id)).toMatchObject({ owner: { user }, observed: 'running' });
-      expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+      expect(await sandboxes.inspect(id)).toMatchObject({ state: 'running' });
     }
-    for (const id of ids) await provider.destroy(id);
+    for (const id of ids) await sandboxes.destroy(id);
   });
 
   test('serve runs as well, and their agents find the sandbox as if it were created for them', async () => {
@@ -95,10 +95,10 @@ describe('ten sandboxes that are kept ready', () => {
   test('are passed by when they have died', async () => {
     await settled(porthole.host.services.pool, 10);
     const [dead = '', next = ''] = await warmIds(porthole);
-    await porthole.host.services.provider.stop(dead);
+    await porthole.host.services.sandboxes.stop(dead);
     expect(await create(porthole)).toBe(next);
     await settled(porthole.host.services.pool, 10);
-    const { state } = await porthole.host.services.provider.inspect(dead);
+    const { state } = await porthole.host.services.sandboxes.inspect(dead);
     expect([state, await warmIds(porthole)]).toEqual(['absent', expect.not.arrayContaining([dead])]);
   });
 
@@ -109,7 +109,7 @@ describe('ten sandboxes that are kept ready', () => {
     const answer = await command('shutdown-prewarmed', SERVICE_KEY);
     expect([answer.status, answer.json()]).toEqual([200, { ok: true }]);
     expect(await warmIds(porthole)).toEqual([]);
-    expect(await porthole.host.services.provider.inspect(id)).toMatchObject({ state: 'running' });
+    expect(await porthole.host.services.sandboxes.inspect(id)).toMatchObject({ state: 'running' });
     await create(porthole);
     expect(await stats(porthole)).toMatchObject({ warm: 0 });
 
@@ -123,7 +123,7 @@ test('replaces a sandbox that dies while it waits, by the clock', async () => {
   const porthole = await startTestHost({ ...PEOPLE, ...OFTEN, WARM_POOL_TARGET: '2' });
   await settled(porthole.host.services.pool, 2);
   const [dead = ''] = await warmIds(porthole);
-  await porthole.host.services.provider.stop(dead);
+  await porthole.host.services.sandboxes.stop(dead);
   expect(await eventually(async () => !(await warmIds(porthole)).includes(dead))).toBe(true);
   await settled(porthole.host.services.pool, 2);
   expect(await warmIds(porthole)).not.toContain(dead);
@@ -144,8 +144,8 @@ describe('a host that starts again', () => {
     await second.host.recovered;
     await second.host.services.pool.prime();
     expect(await warmIds(second)).toEqual(ready);
-    const { provider } = second.host.services;
-    for (const id of ready) expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+    const { services } = second.host;
+    for (const id of ready) expect(await services.sandboxes.inspect(id)).toMatchObject({ state: 'running' });
     await second.close();
 
     const third = await again(first.dataDir, 1);
@@ -186,11 +186,11 @@ describe('a host that starts again', () => {
     const next = await again(dataDir, 5);
     await next.host.recovered;
     await settled(next.host.services.pool, 5);
-    const { provider, records, place } = next.host.services;
-    const { items } = await records.sandboxes.live({ limit: 100 }, place);
+    const { sandboxes, records, installationId } = next.host.services;
+    const { items } = await records.sandboxes.live({ limit: 100 }, installationId);
     const running = items.filter(({ observed, desired }) => observed === 'running' && desired === 'running');
     expect([items.length, running.length]).toEqual([5, 5]);
-    expect((await collect(provider.list())).toSorted()).toEqual(items.map(({ id }) => id).toSorted());
+    expect((await collect(sandboxes.list())).toSorted()).toEqual(items.map(({ id }) => id).toSorted());
     await end(next);
   });
 });

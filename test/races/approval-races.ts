@@ -91,7 +91,7 @@ export async function raceApprovals(
     clock,
     ids: own,
     tokens: plainTokens(),
-    provider: { inspect: async (id) => ({ state: 'running', podName: id }) },
+    sandboxes: { inspect: async (id) => ({ state: 'running', podName: id }) },
     preview: previewOptions({ maxPerRun: 1_000, maxTotal: 10_000 }),
     quotas: NO_QUOTAS,
     stopping: new AbortController().signal,

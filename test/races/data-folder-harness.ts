@@ -25,14 +25,14 @@ export async function openHarness(dataDir: string, clock: Clock, between?: () =>
     zone: 'localhost',
     maxTotal: 1_000,
     clock,
-    provider,
+    sandboxes: provider,
     address: () => ({ scheme: 'http', port: 8787 }),
   });
   return {
-    place: 'here',
+    installationId: 'here',
     records,
     plane,
-    provider,
+    sandboxes: provider,
     clock,
     ids: randomIds,
     tokens: createSignedTokens(deriveKeySet(jwks)),

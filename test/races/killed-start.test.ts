@@ -155,7 +155,7 @@ async function inspectAfter(dataDir: string, promises: Promises): Promise<void> 
       if (!perhapsStopped) expect(harness.plane.lookup(token)?.token).toBe(token);
     }
 
-    const folders = (await collect(harness.provider.list())).sort();
+    const folders = (await collect(harness.sandboxes.list())).sort();
     const { items } = await harness.records.sandboxes.live({ limit: 1_000 });
     expect(items.filter(({ desired, observed }) => desired !== 'running' || observed !== 'running')).toEqual(
       [],

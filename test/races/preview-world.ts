@@ -166,7 +166,7 @@ export class PreviewWorld {
       const { preview } = await startPreview(
         {
           ...this.#deps(turn, 'start'),
-          provider: {
+          sandboxes: {
             inspect: async (id) => ({ state: this.#destroyed.has(id) ? 'absent' : 'running', podName: id }),
           },
         },

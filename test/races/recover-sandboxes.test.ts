@@ -61,7 +61,7 @@ describe('recovery', () => {
     await leave('unwanted', { desired: 'destroyed' });
     await leave('lost', {});
     await leave('elsewhere', { place: 'another machine', observed: 'creating' });
-    await recoverSandboxes({ records, place: 'here', provider, clock, log }, signal);
+    await recoverSandboxes({ records, installationId: 'here', sandboxes: provider, clock, log }, signal);
     expect(await collect(provider.list())).toEqual(['whole']);
     const { items } = await records.sandboxes.live({ limit: 10 });
     expect(items.map(({ id }) => id).toSorted()).toEqual(['elsewhere', 'whole']);
@@ -79,7 +79,7 @@ describe('recovery', () => {
     for (const sandboxId of ['whole', 'half', 'lost', 'earlier', 'elsewhere']) {
       await records.runs.create(aRun(`run_${sandboxId}`, { sandboxId }));
     }
-    await recoverSandboxes({ records, place: 'here', provider, clock, log }, signal);
+    await recoverSandboxes({ records, installationId: 'here', sandboxes: provider, clock, log }, signal);
     const { items } = await records.runs.list(undefined, { limit: 10 }, { status: 'running' });
     expect(items.map(({ sandboxId }) => sandboxId).toSorted()).toEqual(['elsewhere', 'whole']);
   });
@@ -90,7 +90,10 @@ describe('recovery', () => {
     const provider = folderProvider(folder, async () => {
       // During the creation, when the record and half of the folder exist.
       recovering.push(
-        recoverSandboxes({ records, place: 'here', provider: folderProvider(folder), clock, log }, signal),
+        recoverSandboxes(
+          { records, installationId: 'here', sandboxes: folderProvider(folder), clock, log },
+          signal,
+        ),
       );
       await Promise.all(recovering);
     });
@@ -98,8 +101,8 @@ describe('recovery', () => {
     const { id } = await createSandbox(
       {
         records,
-        place: 'here',
-        provider,
+        installationId: 'here',
+        sandboxes: provider,
         clock,
         ids: numberedIds(),
         pool: { take: async () => undefined },

@@ -96,7 +96,7 @@ describe('in any order of their steps', () => {
             zone: 'localhost',
             maxTotal: 100,
             clock,
-            provider: { dial: async () => new PassThrough() },
+            sandboxes: { dial: async () => new PassThrough() },
             address: () => ({ scheme: 'http', port: 8787 }),
           });
     const memory = memoryPreviewPlane({ clock });

@@ -23,7 +23,7 @@ async function harness(
   await records.migrate();
   return {
     records,
-    provider,
+    sandboxes: provider,
     async dispose() {
       for (const id of await collect(provider.list())) await provider.destroy(id);
       await provider.close();

@@ -117,7 +117,7 @@ export async function startTestHost(
     close: () => host.close(),
     async end() {
       await host.recovered;
-      for await (const id of host.services.provider.list()) await host.services.provider.destroy(id);
+      for await (const id of host.services.sandboxes.list()) await host.services.sandboxes.destroy(id);
       await host.close();
       await rm(folder, { recursive: true, force: true });
     },

@@ -11,7 +11,7 @@ import type { StoredRoute } from './preview-store.ts';
 export interface ReadinessDeps {
   /** Undefined where the gateway cannot be probed: the route's status decides then. */
   readonly probe: GatewayProbe | undefined;
-  readonly provider: Pick<Sandboxes, 'dial'>;
+  readonly sandboxes: Pick<Sandboxes, 'dial'>;
   /** The preview's current route; undefined when it is gone or has another uid. */
   readonly route: (preview: Preview, signal: AbortSignal) => Promise<StoredRoute | undefined>;
   readonly isAccepted: (route: StoredRoute) => boolean;
@@ -185,7 +185,7 @@ class ReadinessWait {
     const { sandboxId, targetPort } = this.#preview;
     try {
       await within(DIAL_MS, this.#signal, async (limit) => {
-        const stream = await this.#deps.provider.dial(sandboxId, targetPort, limit);
+        const stream = await this.#deps.sandboxes.dial(sandboxId, targetPort, limit);
         const found = await askForPage(stream, targetPort, ANSWER_MS, limit);
         this.#appState = isNotHttp(found) ? 'not_http' : 'listens';
         this.#isFailing = found.kind === 'answered' && found.status === 500;

@@ -21,7 +21,7 @@ export interface KubernetesPlaneOptions {
   readonly client: KubernetesClient;
   readonly preview: PreviewOptions;
   readonly clock: Clock;
-  readonly provider: Pick<Sandboxes, 'dial'>;
+  readonly sandboxes: Pick<Sandboxes, 'dial'>;
   /**
    * The guests: the upstream of previews, or what sees the use of direct ones.
    * @default - previews are direct, and their traffic does not keep them alive
@@ -69,7 +69,7 @@ const CLOSES = 8;
  * can die between any two calls. Names, uids and resource versions resolve races.
  */
 export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewPlane {
-  const { client, preview: config, clock, provider, probe, listener, publicPort = 443 } = options;
+  const { client, preview: config, clock, sandboxes, probe, listener, publicPort = 443 } = options;
   const { namespace } = config;
   const usual: Pick<PreviewZone, 'zone' | 'gateway'> = {
     zone: config.zoneSuffix,
@@ -145,7 +145,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         awaitReadiness(
           {
             probe,
-            provider,
+            sandboxes,
             timeoutMs: config.readyTimeoutSeconds * 1_000,
             isAccepted: (found) => gateways.some((gateway) => isRouteAccepted(found, gateway)),
             route: async ({ name, uid }, limit) => {

@@ -237,7 +237,7 @@ export const searchFilesTool = defineTool({
       ignore_case: String(ignore_case),
     };
     const asked = { folder, query, skipped: DEFAULT_SKIP.split(','), most: MAX_MATCHES };
-    const found = await searchWorkspace(services.provider, id, asked, signal);
+    const found = await searchWorkspace(services.sandboxes, id, asked, signal);
     const all = found.matches.map((match) => ({
       path: plainText(match.path.slice(folder.length + 1), 255),
       ...(match.line === 0

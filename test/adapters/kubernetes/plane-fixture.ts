@@ -103,7 +103,7 @@ export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<P
     const plane = createKubernetesPlane({
       client,
       clock: own,
-      provider: { dial },
+      sandboxes: { dial },
       probe: probe(server),
       listener: 'previews',
       guests: options.guests,

@@ -36,7 +36,7 @@ describe('what the API server is asked', () => {
     tokens: plainTokens(),
     preview: PREVIEW,
     quotas: NO_QUOTAS,
-    provider: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
+    sandboxes: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
   });
   const callsOf = async (does: () => Promise<unknown>) => {
     const before = fixture.server.calls.length;

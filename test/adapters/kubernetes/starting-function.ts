@@ -28,7 +28,7 @@ process.once('message', (message) => {
     client,
     preview,
     clock: systemClock,
-    provider: { dial: () => Promise.reject(new Error('not asked')) },
+    sandboxes: { dial: () => Promise.reject(new Error('not asked')) },
     probe: undefined,
   });
   const startForEver = async (loop: number): Promise<never> => {

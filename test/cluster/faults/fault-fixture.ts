@@ -64,7 +64,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
       client: by,
       preview: optionsOf(namespace),
       clock: systemClock,
-      provider: { dial },
+      sandboxes: { dial },
       probe: undefined,
     });
   return {

@@ -73,7 +73,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
     client,
     preview,
     clock: systemClock,
-    provider: { dial },
+    sandboxes: { dial },
     probe: PROMPT,
     startTimeoutMs,
   });
@@ -84,7 +84,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
     preview,
     quotas: NO_QUOTAS,
     clock: systemClock,
-    provider: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
+    sandboxes: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
   };
   const run = aRun(runId, { sandboxId: BOX.id, tokenKid: tokens.currentKid(), createdAt: systemClock.now() });
   const target = { run, targetPort: BOX.listens };

@@ -79,7 +79,7 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
       namespace,
     },
     clock: systemClock,
-    provider,
+    sandboxes: provider,
     probe: undefined,
     listener: LISTENERS.previews,
     publicPort: gateway.port,

@@ -25,7 +25,7 @@ export function functionDeps(
       client,
       preview,
       clock,
-      provider: { dial: () => Promise.reject(new Error('not used here')) },
+      sandboxes: { dial: () => Promise.reject(new Error('not used here')) },
       probe: undefined,
     }),
     serves: async () => ({ ready: true }),
@@ -36,6 +36,6 @@ export function functionDeps(
     preview,
     quotas: NO_QUOTAS,
     tokens: plainTokens(),
-    provider: { inspect: async (id) => ({ state: 'running', podName: `${id}-pod` }) },
+    sandboxes: { inspect: async (id) => ({ state: 'running', podName: `${id}-pod` }) },
   };
 }

@@ -60,7 +60,7 @@ export function previewRights(
           maxTotal: 3,
         }),
         clock: systemClock,
-        provider: { dial: () => Promise.reject(new Error('nothing is dialled here')) },
+        sandboxes: { dial: () => Promise.reject(new Error('nothing is dialled here')) },
         probe: undefined,
         listener: 'previews',
         publicPort: fixture().gateway.https.port,

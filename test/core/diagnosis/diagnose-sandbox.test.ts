@@ -9,11 +9,11 @@ const RUN = { id: 'run_1', sandboxId: 'box' } as RunRecord;
 /** A running sandbox with one server, which its guest does not list. */
 function depsFor(http: HttpFinding, speaksTls: boolean): DiagnoseSandboxDeps {
   return {
-    provider: {
+    sandboxes: {
       inspect: async () => ({ state: 'running' }),
       callGuest: async () => Object.assign(Readable.from([Buffer.from('{"ports":[]}')]), { statusCode: 200 }),
       dial: async () => new Duplex({ read: () => undefined }),
-    } as unknown as DiagnoseSandboxDeps['provider'],
+    } as unknown as DiagnoseSandboxDeps['sandboxes'],
     plane: { needsOpenAddress: false },
     preview: { allowedPortMin: 3000, allowedPortMax: 9000 } as DiagnoseSandboxDeps['preview'],
     probe: {

@@ -61,14 +61,14 @@ async function connection(): Promise<Duplex> {
 }
 
 const read = async (path: string): Promise<Buffer> =>
-  bytes((await readWorkspaceFile({ provider }, 'box', path)).content);
+  bytes((await readWorkspaceFile({ sandboxes: provider }, 'box', path)).content);
 
 describe('reading a file', () => {
   const content = Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * 31) % 251));
   beforeEach(() => writeFileSync(join(folder, 'file'), content));
 
   test('tells its size before its bytes', async () => {
-    const { size, content: stream } = await readWorkspaceFile({ provider }, 'box', 'file');
+    const { size, content: stream } = await readWorkspaceFile({ sandboxes: provider }, 'box', 'file');
     expect(size).toBe(content.length);
     expect((await bytes(stream)).equals(content)).toBe(true);
     expect(started).toBe(1);
@@ -114,7 +114,7 @@ describe('reading a file', () => {
   });
 
   test('ends at the size that the file had when it was opened', async () => {
-    const { content: stream } = await readWorkspaceFile({ provider }, 'box', 'file');
+    const { content: stream } = await readWorkspaceFile({ sandboxes: provider }, 'box', 'file');
     appendFileSync(join(folder, 'file'), Buffer.alloc(1_000_000));
     expect((await bytes(stream)).equals(content)).toBe(true);
   });
@@ -122,7 +122,7 @@ describe('reading a file', () => {
   test('fails when the file shrinks while it is read', async () => {
     // More than the connection buffers.
     writeFileSync(join(folder, 'file'), Buffer.alloc(16 * 1_048_576));
-    const { content: stream } = await readWorkspaceFile({ provider }, 'box', 'file');
+    const { content: stream } = await readWorkspaceFile({ sandboxes: provider }, 'box', 'file');
     truncateSync(join(folder, 'file'), 10);
     expect(await codeOf(bytes(stream))).toBe('exec_transport_error');
   });
@@ -135,16 +135,19 @@ describe('reading a file', () => {
 
 test('retries the list of a folder after a connection break', async () => {
   cuts = ['refused', 20];
-  const { entries } = await listWorkspaceFiles({ provider }, 'box', '/workspace', { depth: 1, most: 100 });
+  const { entries } = await listWorkspaceFiles({ sandboxes: provider }, 'box', '/workspace', {
+    depth: 1,
+    most: 100,
+  });
   expect(entries.map(({ path }) => path)).toContain('/workspace/file');
   expect(started).toBe(3);
 });
 
 test('retries an archive that breaks before its first byte, and fails if it breaks later', async () => {
   cuts = ['refused'];
-  const { tar } = await persistWorkspace({ provider }, 'box');
+  const { tar } = await persistWorkspace({ sandboxes: provider }, 'box');
   expect((await bytes(tar)).length).toBeGreaterThan(300_000);
   cuts = [undefined, undefined, 150_000];
-  const { tar: broken } = await persistWorkspace({ provider }, 'box');
+  const { tar: broken } = await persistWorkspace({ sandboxes: provider }, 'box');
   expect(await codeOf(bytes(broken))).toBe('exec_transport_error');
 });

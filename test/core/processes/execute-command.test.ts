@@ -18,7 +18,7 @@ function ending(stderr: string): Sandboxes {
 }
 
 const inFolder = (stderr: string) =>
-  executeCommand({ provider: ending(stderr) }, 'sandbox', { argv: ['true'], cwd: '/workspace/app' });
+  executeCommand({ sandboxes: ending(stderr) }, 'sandbox', { argv: ['true'], cwd: '/workspace/app' });
 
 test('names a guest that is too old to enter a folder', async () => {
   await expect(inFolder('bash: run: No such file or directory\n')).rejects.toMatchObject({

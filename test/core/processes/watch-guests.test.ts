@@ -15,7 +15,7 @@ test('follows a sandbox that restarts while its end is detected', async () => {
         throw new Error('not there');
       },
     },
-    provider: {
+    sandboxes: {
       inspect: () => {
         inspected.resolve();
         return stopped.promise;
@@ -53,7 +53,7 @@ test('shares one connection among subscribers, and closes it with the last', asy
           },
         }) as never,
     },
-    provider: { inspect: async () => ({ state: 'running', podName: 'box' }) },
+    sandboxes: { inspect: async () => ({ state: 'running', podName: 'box' }) },
     records: { sandboxes: { get: async () => undefined } } as never,
     publisher: { publish: () => undefined },
     clock: systemClock,
@@ -95,7 +95,7 @@ test('disconnects a guest that floods, and reads no event beyond its limit', asy
           },
         }) as never,
     },
-    provider: { inspect: async () => ({ state: 'running', podName: 'box' }) },
+    sandboxes: { inspect: async () => ({ state: 'running', podName: 'box' }) },
     records: {
       sandboxes: { get: async () => undefined },
       runs: { inSandbox: async () => [] },

@@ -43,7 +43,12 @@ describe('provisioning runs to the guest', () => {
   };
   const provisionAccess = () =>
     provisionRuns(
-      { records, provider, tokens: plainTokens(), channel: { address: () => Promise.resolve(address) } },
+      {
+        records,
+        sandboxes: provider,
+        tokens: plainTokens(),
+        channel: { address: () => Promise.resolve(address) },
+      },
       'sandbox',
     );
   const begin = async (id: string, more: Partial<RunRecord> = {}): Promise<boolean> =>

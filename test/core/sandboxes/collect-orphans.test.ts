@@ -23,9 +23,9 @@ const machine = memorySandboxes();
 const clock = pinnedClock(NOON);
 const deps = () => ({
   records,
-  provider: machine.provider,
+  sandboxes: machine.provider,
   clock,
-  place: 'here',
+  installationId: 'here',
   failed: (id: string, error: unknown) => void failures.push(`${id}: ${String(error)}`),
 });
 const know = (id: string, rest: Partial<SandboxRecord>) =>

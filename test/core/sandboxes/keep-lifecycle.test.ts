@@ -51,18 +51,18 @@ test('converges after any concurrent calls and crashes: no sandbox without a rec
     fc.asyncProperty(log, fc.scheduler(), async (moments, scheduler) => {
       const machine = memorySandboxes();
       const clock = pinnedClock(NOON);
-      const { provider, states } = machine;
+      const { provider: sandboxes, states } = machine;
       const place = `here-${Math.random()}`;
       const made: string[] = [];
       const turn = () => scheduler.schedule(Promise.resolve());
       const deps = {
         records: { ...records, sandboxes: inTurns(records.sandboxes, () => machine.turn()) },
-        provider,
+        sandboxes,
         clock,
         ids: numberedIds(),
         tokens,
         plane: memoryPreviewPlane({ clock }),
-        place,
+        installationId: place,
         quotas: NO_QUOTAS,
       };
       const pass = async () => {
@@ -100,10 +100,10 @@ test('converges after any concurrent calls and crashes: no sandbox without a rec
         async orphan() {
           const id = `${place}${made.length}`;
           made.push(id);
-          await provider.create({ id });
+          await sandboxes.create({ id });
         },
         async straggler(id: string | undefined) {
-          if (id !== undefined) await provider.create({ id });
+          if (id !== undefined) await sandboxes.create({ id });
         },
       };
       /** Sandboxes without concurrent actions, started only by Porthole. */
@@ -176,12 +176,12 @@ test('keeps a sandbox running that is used again before it is stopped', async ()
   const clock = pinnedClock(NOON);
   const deps = {
     records,
-    provider: machine.provider,
+    sandboxes: machine.provider,
     clock,
     ids: numberedIds(),
     tokens,
     plane: memoryPreviewPlane({ clock }),
-    place: 'here',
+    installationId: 'here',
   };
   const claimed = await claimSandboxId(deps, 'abc', { owner: ALICE });
   if (claimed === undefined) throw new Error('taken');

@@ -49,11 +49,11 @@ describe('with sandboxes', () => {
 
   const depsOf = (pool: WarmPool) => ({
     records: harness.records,
-    provider: harness.provider,
+    sandboxes: harness.sandboxes,
     pool,
     clock: pinnedClock(NOON),
     ids: numberedIds(),
-    place: 'here',
+    installationId: 'here',
     quotas: NO_QUOTAS,
     images: [],
   });
@@ -80,7 +80,7 @@ describe('with sandboxes', () => {
   });
 
   test('leaves handovers of a killed host to recovery, and keeps the others', async () => {
-    const { records, provider } = harness;
+    const { records, sandboxes } = harness;
     const pool = harness.open(poolConfig());
     await pool.prime();
     const taken = await pool.take(ALICE);
@@ -89,17 +89,17 @@ describe('with sandboxes', () => {
     const clock = pinnedClock(new Date(NOON.getTime() + 1));
     const log = { debug: silent, info: silent, warn: silent, error: silent };
     const { signal } = new AbortController();
-    await recoverSandboxes({ records, provider, place: 'here', clock, log }, signal);
+    await recoverSandboxes({ records, sandboxes: sandboxes, installationId: 'here', clock, log }, signal);
     expect((await records.sandboxes.get(taken?.id ?? ''))?.observed).toBe('destroyed');
     expect(await mine()).toEqual(left);
-    expect((await collect(provider.list())).toSorted()).toEqual(left.toSorted());
+    expect((await collect(sandboxes.list())).toSorted()).toEqual(left.toSorted());
   });
 
   test('skips a dead sandbox and hands out the next running one', async () => {
     const pool = harness.open(poolConfig());
     await pool.prime();
     const [dead = '', alive] = await mine();
-    await harness.provider.destroy(dead);
+    await harness.sandboxes.destroy(dead);
     expect((await pool.take(ALICE))?.id).toBe(alive);
     await settled(pool, 3);
     expect(await mine()).not.toContain(dead);
@@ -110,7 +110,7 @@ describe('with sandboxes', () => {
     const pool = harness.open(poolConfig());
     await pool.prime();
     const [dead = '', ...alive] = await mine();
-    await harness.provider.destroy(dead);
+    await harness.sandboxes.destroy(dead);
     await pool.refresh();
     const now = await mine();
     expect(now).toHaveLength(3);
@@ -123,14 +123,14 @@ describe('with sandboxes', () => {
     const pool = harness.open(poolConfig({ warmTarget: 1 }));
     await pool.prime();
     const [ready = ''] = await mine();
-    const { records, provider } = harness;
+    const { records, sandboxes } = harness;
     const images = [
       { name: 'debian', reference: 'debian:12', description: '', languages: [], resources: {} },
     ];
     const deps = { ...depsOf(pool), images };
     const create = async (wanted: Partial<NewSandbox> = {}) =>
       (await createSandbox(deps, { owner: ALICE, ...wanted })).id;
-    const { defaultSize } = provider;
+    const { defaultSize } = sandboxes;
     for (const other of [
       { image: 'debian' },
       { network: { ...NO_NETWORK, mode: 'open' as const } },
@@ -146,7 +146,7 @@ describe('with sandboxes', () => {
     const pool = harness.open(poolConfig());
     await pool.prime();
     const [dead = '', ready] = await mine();
-    await harness.provider.destroy(dead);
+    await harness.sandboxes.destroy(dead);
     const { records } = harness;
     const written = jest.spyOn(records.sandboxes, 'setObserved');
     try {
@@ -165,12 +165,12 @@ describe('with sandboxes', () => {
     const pool = harness.open(poolConfig());
     await pool.prime();
     const [ready = ''] = await mine();
-    const { records, provider } = harness;
+    const { records, sandboxes } = harness;
     await expect(
       createSandbox(depsOf(pool), { owner: ALICE }, () => Promise.reject(new Error('no run'))),
     ).rejects.toThrow('no run');
     expect(await records.sandboxes.get(ready)).toMatchObject({ desired: 'destroyed', observed: 'destroyed' });
-    expect(await collect(provider.list())).not.toContain(ready);
+    expect(await collect(sandboxes.list())).not.toContain(ready);
   });
 
   test('shrinks when other sandboxes reach the limit', async () => {

@@ -15,8 +15,8 @@ const makeSandbox = async () =>
 const die = async (id: string) => {
   // Whether the init reports its start before it dies is a race.
   await execute(porthole, id, ['sh', '-c', 'echo kept > file; kill -9 2; sleep 60']).catch(() => undefined);
-  const { provider } = porthole.host.services;
-  while ((await provider.inspect(id)).state === 'running') await delay(10);
+  const { sandboxes } = porthole.host.services;
+  while ((await sandboxes.inspect(id)).state === 'running') await delay(10);
 };
 
 test('restarts a sandbox that died, with its files, for the next command', async () => {
@@ -43,8 +43,8 @@ test('reports that the sandbox died when a command was interrupted', async () =>
 
 test('keeps a sandbox stopped that was stopped on purpose', async () => {
   const id = await makeSandbox();
-  const { records, provider } = porthole.host.services;
+  const { records, sandboxes } = porthole.host.services;
   await records.sandboxes.setDesired(id, 'stopped');
-  await provider.stop(id);
-  await expect(provider.exec(id, { argv: ['true'] })).rejects.toMatchObject({ code: 'sandbox_not_running' });
+  await sandboxes.stop(id);
+  await expect(sandboxes.exec(id, { argv: ['true'] })).rejects.toMatchObject({ code: 'sandbox_not_running' });
 });

@@ -25,7 +25,7 @@ describe('the timeline of a run', () => {
   let folder: string;
   let records: Records;
   let state: SandboxObservation['state'];
-  let provider: Sandboxes;
+  let sandboxes: Sandboxes;
   /** The events received by followers of the sandbox. */
   let heard: string[];
   beforeEach(async () => {
@@ -40,7 +40,7 @@ describe('the timeline of a run', () => {
       resume: async () => void (state = 'running'),
     };
     heard = [];
-    provider = await openSandboxService({
+    sandboxes = await openSandboxService({
       provider: folders,
       records,
       clock,
@@ -54,11 +54,11 @@ describe('the timeline of a run', () => {
 
   const deps = () => ({
     records,
-    provider,
+    sandboxes,
     clock,
     ids: numberedIds(),
     tokens: plainTokens(),
-    place: 'here',
+    installationId: 'here',
     provisionAccess: async () => {},
     pool: { take: async () => undefined },
     quotas: NO_QUOTAS,
@@ -78,8 +78,8 @@ describe('the timeline of a run', () => {
     const { sandboxId } = run;
     await completeRun(deps(), run);
     await completeRun(deps(), run);
-    await destroySandbox({ records, provider, clock }, { id: sandboxId, generation: 1 });
-    await destroySandbox({ records, provider, clock }, { id: sandboxId, generation: 1 });
+    await destroySandbox({ records, sandboxes, clock }, { id: sandboxId, generation: 1 });
+    await destroySandbox({ records, sandboxes, clock }, { id: sandboxId, generation: 1 });
     expect(await log(run.id)).toEqual([
       [
         'run.created',
@@ -101,12 +101,12 @@ describe('the timeline of a run', () => {
     });
     const id = first.sandboxId;
     for (let round = 0; round < 2; round += 1) {
-      await Promise.all([provider.stop(id), provider.stop(id)]);
+      await Promise.all([sandboxes.stop(id), sandboxes.stop(id)]);
       clock.advance(2_000);
-      await provider.stop(id);
-      await Promise.all([provider.resume(id), provider.resume(id)]);
+      await sandboxes.stop(id);
+      await Promise.all([sandboxes.resume(id), sandboxes.resume(id)]);
       clock.advance(2_000);
-      await provider.resume(id);
+      await sandboxes.resume(id);
     }
     expect(new Set(heard)).toEqual(new Set([`${id} stopped`, `${id} resumed`]));
     const changes = ['sandbox.stopped', 'sandbox.resumed', 'sandbox.stopped', 'sandbox.resumed'];

@@ -41,7 +41,12 @@ describe('terminals of a process', () => {
     inspect: () => Promise.resolve({ state: 'running', podName: 'pod' } as const),
   };
   const make = (keptMs = 3_600_000) =>
-    new Terminals({ provider, records, stopping: stopping.signal, limits: { ...TERMINAL_LIMITS, keptMs } });
+    new Terminals({
+      sandboxes: provider,
+      records,
+      stopping: stopping.signal,
+      limits: { ...TERMINAL_LIMITS, keptMs },
+    });
   const look = async (terminals: Terminals, request: TerminalRequest, place = here) => {
     const viewer = new FakeViewer();
     (await terminals.open(place, request)).attach(viewer);

@@ -28,13 +28,13 @@ export async function previewHarness(change: Partial<PreviewOptions> = {}) {
   const ids = numberedIds();
   const tokens = plainTokens();
   const seen = { state: 'running' as SandboxObservation['state'], reason: undefined as string | undefined };
-  const provider = {
+  const sandboxes = {
     inspect: async (id: string): Promise<SandboxObservation> => ({ ...seen, podName: `${id}-pod` }),
   };
   const deps = {
     records,
     plane,
-    provider,
+    sandboxes,
     tokens,
     clock,
     preview: previewOptions(change),

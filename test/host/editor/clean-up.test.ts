@@ -17,12 +17,12 @@ const CODE = 'def run(i, c): return {"outputs": 1, "next_actions": [{"id": "go"}
 async function begin(porthole: TestHost) {
   const editor = editorOf(porthole);
   const tool = await editor.makeTool(CODE);
-  const { records, provider } = porthole.host.services;
+  const { records, sandboxes } = porthole.host.services;
   return {
     run: async () => editor.run(tool, await editor.takeLock(tool, { take_over: true })),
     sandboxOf: async (snapshotId: string) => (await records.toolSnapshots.get(snapshotId))?.sandboxId ?? '',
     states: (ids: readonly string[]) =>
-      Promise.all(ids.map(async (id) => (await provider.inspect(id)).state)),
+      Promise.all(ids.map(async (id) => (await sandboxes.inspect(id)).state)),
     kept: async (ids: readonly string[]) =>
       (await Promise.all(ids.map((id) => records.toolSnapshots.get(id)))).map((each) => each !== undefined),
   };
@@ -146,7 +146,7 @@ describe('clean-up', () => {
       const tool = await editor.makeTool('def run(i, c): return {"outputs": 1}');
       const run = await editor.run(tool, await editor.takeLock(tool));
       const snapshot = await porthole.host.services.records.toolSnapshots.get(run.snapshot_id);
-      const { state } = await porthole.host.services.provider.inspect(snapshot?.sandboxId ?? '');
+      const { state } = await porthole.host.services.sandboxes.inspect(snapshot?.sandboxId ?? '');
       expect([snapshot === undefined, state]).toEqual([false, 'absent']);
     } finally {
       await porthole.end();

@@ -71,5 +71,5 @@ export function as(token: string | undefined): { token?: string } {
 /** Stops a sandbox explicitly: a crashed one would be revived by its next command. */
 export async function stopSandbox({ host }: TestHost, id: string): Promise<void> {
   await host.services.records.sandboxes.setDesired(id, 'stopped');
-  await host.services.provider.stop(id);
+  await host.services.sandboxes.stop(id);
 }

@@ -45,7 +45,7 @@ function open(folder: string, clock = pinnedClock(NOON), maxTotal = 40): Promise
     zone: 'localhost',
     maxTotal,
     clock,
-    provider: { dial },
+    sandboxes: { dial },
     address: () => ({ scheme: 'http', port: 8787 }),
   });
 }
@@ -183,7 +183,7 @@ describe('the local gateway', () => {
         zone: 'preview.example',
         maxTotal: 9,
         clock: pinnedClock(NOON),
-        provider: { dial },
+        sandboxes: { dial },
         address: () => ({ scheme, port }),
       });
       return (await plane.open(spec('a'))).preview.url?.replace(/\/\/.*-preview/, '//TOKEN-preview');

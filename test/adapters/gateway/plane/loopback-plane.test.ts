@@ -18,7 +18,7 @@ previewPlaneContract(
     const plane = createLoopbackPlane({
       maxTotal: 40,
       clock: pinnedClock(NOON),
-      provider: {
+      sandboxes: {
         async dial(_id, port) {
           if (port !== SANDBOX.listens) throw new PortholeError('nothing_listens', 'Nothing listens.');
           // Echoes its input.
@@ -52,7 +52,7 @@ previewPlaneContract(
 
 /** A plane with one preview; `dial` makes its connections. */
 async function openOne(dial: () => Promise<Duplex>) {
-  const plane = createLoopbackPlane({ maxTotal: 1, clock: pinnedClock(NOON), provider: { dial } });
+  const plane = createLoopbackPlane({ maxTotal: 1, clock: pinnedClock(NOON), sandboxes: { dial } });
   const { preview } = await plane.open({
     token: `calm-blue-otter-${'a'.repeat(26)}`,
     runId: 'run_1',

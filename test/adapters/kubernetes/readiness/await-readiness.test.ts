@@ -66,7 +66,7 @@ function scene({
         return answer;
       },
     },
-    provider: {
+    sandboxes: {
       async dial(_id, _port, signal) {
         if (dial === 'listens') return answering('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
         if (dial === 'fails') return answering('HTTP/1.1 500 Oh No\r\nContent-Length: 0\r\n\r\n');

@@ -54,7 +54,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
         const path = provider.channelPath(of);
         return path === undefined ? undefined : ({ kind: 'socket', path } as const);
       };
-      await provisionRuns({ records, provider, tokens: plainTokens(), channel: { address } }, id);
+      await provisionRuns({ records, sandboxes: provider, tokens: plainTokens(), channel: { address } }, id);
       expect(await run(provider, id, ['sh', '-c', 'porthole status'])).toEqual({
         exit: { code: 0 },
         stdout: '',

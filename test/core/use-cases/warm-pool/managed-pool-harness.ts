@@ -10,7 +10,7 @@ import { collect } from '#test/support/collect.ts';
 
 export interface ManagedPoolHarness extends WarmPoolHarness {
   readonly records: Records;
-  readonly provider: TestProvider;
+  readonly sandboxes: TestProvider;
   /** Background failures reported by pools. */
   readonly failures: unknown[];
 }
@@ -20,7 +20,7 @@ export interface ManagedPoolHarness extends WarmPoolHarness {
  * @param dispose releases the provider's resources
  */
 export async function openManagedPools(
-  provider: TestProvider,
+  sandboxes: TestProvider,
   dispose: () => Promise<void>,
   clock: Clock = systemClock,
 ): Promise<ManagedPoolHarness> {
@@ -28,21 +28,21 @@ export async function openManagedPools(
   await records.migrate();
   const pools: WarmPool[] = [];
   const failures: unknown[] = [];
-  const harness = { records, provider, clock, ids: randomIds, place: 'here' };
+  const harness = { records, sandboxes, clock, ids: randomIds, installationId: 'here' };
   return {
     records,
-    provider,
+    sandboxes,
     failures,
     open(config: WarmPoolConfig) {
       const pool = new ManagedPool({ ...harness, config, failed: (error) => void failures.push(error) });
       pools.push(pool);
       return pool;
     },
-    runs: async (id) => (await provider.inspect(id)).state === 'running',
+    runs: async (id) => (await sandboxes.inspect(id)).state === 'running',
     async dispose() {
       for (const pool of pools) await pool.close();
-      for (const id of await collect(provider.list())) await provider.destroy(id);
-      await provider.close();
+      for (const id of await collect(sandboxes.list())) await sandboxes.destroy(id);
+      await sandboxes.close();
       await records.close();
       await dispose();
     },
