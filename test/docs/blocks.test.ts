@@ -31,8 +31,11 @@ const ROOT = join(import.meta.dirname, '../..');
 const SERVICE_KEY = 'the-service-key-of-the-pages';
 const RUNNABLE = ['sh', 'ts'];
 const VALIDATED = ['json', 'yaml', 'dockerfile'];
-/** `python` blocks run with the tests of the package: `python/tests/test_pages.py`. */
-const SHOWN = ['text', 'mermaid', 'python', 'toml'];
+/**
+ * `python` blocks run with the tests of the package (`python/tests/test_pages.py`), `typescript`,
+ * `py` and `toml` blocks with a scripted model (`test/guides`).
+ */
+const SHOWN = ['text', 'mermaid', 'python', 'typescript', 'py', 'toml'];
 
 interface Block {
   /** Line number of its fence. */
