@@ -117,7 +117,7 @@ export interface Services {
    */
   readonly stopping: AbortSignal;
   readonly ids: Ids;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly authenticator: Authenticator;
   /** The running requests of this process. */
   readonly admission: Admission;

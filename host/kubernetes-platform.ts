@@ -77,7 +77,7 @@ const TERMINAL_DRAIN_MS = 5_000;
  * account in a pod, and `KUBECONFIG` elsewhere.
  */
 export async function openKubernetesPlatform(
-  { preview, cluster, channel, broker, pool, images, ...config }: Config,
+  { preview: previewSettings, cluster, channel, broker, pool, images, ...config }: Config,
   wanted: ClusterProviderName,
   deps: Omit<PlatformDeps, 'metrics' | 'folder'>,
 ): Promise<Platform> {
@@ -94,7 +94,7 @@ export async function openKubernetesPlatform(
     const own = await openProvider(cluster, wanted, pool, {
       client,
       access,
-      namespace: preview.namespace,
+      namespace: previewSettings.namespace,
       guestKeys,
       brokerAccess: broker && brokerAccess(broker, brokerTokens, channel?.url),
     });
@@ -104,10 +104,10 @@ export async function openKubernetesPlatform(
       images,
     });
     // Loaded on demand: it contains a whole proxy.
-    const loopback = preview.enabled
+    const loopback = previewSettings.enabled
       ? undefined
-      : (await import('#adapters/gateway/loopback-plane.ts')).createLoopbackPlane({
-          maxTotal: preview.maxTotal,
+      : (await import('#adapters/previews/loopback-plane.ts')).createLoopbackPlane({
+          maxTotal: previewSettings.maxTotal,
           clock,
           sandboxes,
         });
@@ -115,7 +115,7 @@ export async function openKubernetesPlatform(
       loopback ??
       createKubernetesPlane({
         client,
-        preview,
+        previewSettings,
         frameAncestors: consoleOrigins({ ...config, listenHost: config.host }, config.port),
         clock,
         sandboxes,
@@ -128,7 +128,7 @@ export async function openKubernetesPlatform(
       });
     const { pool: ready, warnings } = await openClusterPool(own.name, pool, {
       client,
-      namespace: preview.namespace,
+      namespace: previewSettings.namespace,
       warmPool: cluster.warmPool,
     });
     return {
@@ -138,15 +138,18 @@ export async function openKubernetesPlatform(
       openChannels: () => Promise.resolve(),
       certificatesChanged: () => Promise.resolve(),
       brokersNetwork: () => Promise.resolve(broker !== undefined),
-      isAtAddress: (id, address) => isPodAt(id, address, { own, client, namespace: preview.namespace }),
+      isAtAddress: (id, address) =>
+        isPodAt(id, address, { own, client, namespace: previewSettings.namespace }),
       pool: ready,
       warnings: () => [...warnings(), ...(probe?.problems() ?? [])],
-      installationId: `kubernetes:${preview.namespace}`,
+      installationId: `kubernetes:${previewSettings.namespace}`,
       plane,
-      gateway: preview.enabled ? createPreviewFallback({ plane, records: records.previews, log }) : undefined,
+      gateway: previewSettings.enabled
+        ? createPreviewFallback({ plane, records: records.previews, log })
+        : undefined,
       describe: () =>
         Promise.resolve(
-          `${sandboxes.name}, in namespace ${preview.namespace} of ${new URL(access.server).host}`,
+          `${sandboxes.name}, in namespace ${previewSettings.namespace} of ${new URL(access.server).host}`,
         ),
       listening: () => undefined,
       drainMs: isInCluster() ? POD_DRAIN_MS : TERMINAL_DRAIN_MS,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { type LocalPlane, openLocalPlane } from '#adapters/gateway/local-plane.ts';
-import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
+import { type LocalPlane, openLocalPlane } from '#adapters/previews/local-plane.ts';
+import { createLoopbackPlane } from '#adapters/previews/loopback-plane.ts';
 import { NamespaceMounter, type NamespaceMounterOptions } from '#adapters/mounts/namespace-mounter.ts';
 import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
 import type { Sandboxes, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
@@ -124,7 +124,7 @@ async function openPreviews(
     records,
     sandboxes,
     clock,
-    preview: config.preview,
+    previewSettings: config.preview,
     scheme,
     frameAncestors: () => frameAncestors,
     log,

@@ -8,7 +8,7 @@ import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
 import { createRemotePages } from '#adapters/browser/remote-pages.ts';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
 import type { NetworkBroker } from '#adapters/egress/network-broker.ts';
-import { appProbe } from '#adapters/gateway/http-app-probe.ts';
+import { appProbe } from '#adapters/previews/http-app-probe.ts';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { DiskReserve } from '#adapters/system/disk-reserve.ts';
 import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archive-store.ts';
@@ -194,7 +194,7 @@ export async function openServices({
         sandboxes: controlled,
         probe: appProbe,
         pages,
-        preview: config.preview,
+        previewSettings: config.preview,
         clock,
         ids: randomIds,
       },
@@ -260,7 +260,7 @@ export async function openServices({
       clock,
       stopping,
       ids: randomIds,
-      preview: config.preview,
+      previewSettings: config.preview,
       authenticator,
       admission: createAdmission(config.requestLimits, clock),
       guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),

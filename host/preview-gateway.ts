@@ -1,5 +1,5 @@
-import { dialFailure } from '#adapters/gateway/dial-failure.ts';
-import type { LocalPlane } from '#adapters/gateway/local-plane.ts';
+import { dialFailure } from '#adapters/previews/dial-failure.ts';
+import type { LocalPlane } from '#adapters/previews/local-plane.ts';
 import type { Clock } from '#base/clock-and-ids.ts';
 import type { Records } from '#core/records.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
@@ -25,7 +25,7 @@ export interface PreviewGatewayDeps {
   readonly records: Records;
   readonly sandboxes: Sandboxes;
   readonly clock: Clock;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly scheme: 'http' | 'https';
   /** The origins of the console, which shows previews in frames. */
   readonly frameAncestors: () => readonly string[];
@@ -47,7 +47,7 @@ export function createPreviewGateway({
   records,
   sandboxes,
   clock,
-  preview,
+  previewSettings,
   scheme,
   frameAncestors,
   log,
@@ -76,7 +76,7 @@ export function createPreviewGateway({
     touched(target) {
       const live = plane.lookup(target.token);
       if (live?.expiresAt === undefined) return;
-      const expiry = slidingExpiry(clock.now(), live.maxUntil, preview);
+      const expiry = slidingExpiry(clock.now(), live.maxUntil, previewSettings);
       if (expiry.getTime() - live.expiresAt.getTime() < TOUCH_EVERY_MS) return;
       keep(target, expiry).catch((error: unknown) =>
         log.error({ err: error, run_id: target.runId }, 'traffic did not keep a preview alive'),
@@ -84,13 +84,13 @@ export function createPreviewGateway({
     },
     siblings: ({ runId, sandboxId }) => ({
       portOf(hostname) {
-        const named = parsePreviewHost(hostname, preview.zoneSuffix);
+        const named = parsePreviewHost(hostname, previewSettings.zoneSuffix);
         const other = named.kind === 'token' ? plane.lookup(named.token) : undefined;
         return other?.runId === runId && other.sandboxId === sandboxId ? other.targetPort : undefined;
       },
       hostOf(targetPort) {
         const other = plane.lookupPort({ runId, sandboxId, targetPort });
-        return other && previewHost(other.token, preview.zoneSuffix);
+        return other && previewHost(other.token, previewSettings.zoneSuffix);
       },
     }),
     frameAncestors,

@@ -47,7 +47,7 @@ export function wantedPreview(startedAt: Date, expiresAt = new Date(startedAt.ge
 
 /** Previews of one namespace, through one client. */
 export interface FixturePlane {
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly plane: PreviewPlane;
   readonly provider: TestProvider;
 }
@@ -90,7 +90,7 @@ export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFix
       return name;
     },
     planeOf(namespace, { client: by = client, probe = PROMPT } = {}) {
-      const preview = optionsOf(namespace);
+      const previewSettings = optionsOf(namespace);
       const cluster = new KubernetesProvider({ client: by, access, namespace, image: 'none', guest: NONE });
       // Listeners are checked apart from the gateway, and not measured here.
       const provider: TestProvider = Object.assign(Object.create(cluster) as TestProvider, {
@@ -99,12 +99,12 @@ export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFix
       });
       const plane = createKubernetesPlane({
         client: by,
-        preview,
+        previewSettings,
         clock: systemClock,
         sandboxes: provider,
         probe,
       });
-      return { preview, plane, provider };
+      return { previewSettings, plane, provider };
     },
     async close() {
       for (const name of namespaces) await client.delete(NAMESPACES, name);

@@ -5,7 +5,7 @@ import {
   keepAliveRoute,
   startPortForwardRoute,
   stopPreviewRoute,
-} from '#handlers/previews/port-forward-routes.ts';
+} from '#handlers/previews/preview-routes.ts';
 import type { Services } from '#handlers/services.ts';
 import { createAgentRun, RUN, SERVICE_KEY } from '../agent-run.ts';
 import type { FixturePlane } from './preview-fixture.ts';
@@ -23,11 +23,11 @@ const PORT = 3000;
 
 export async function previewFunctions({
   plane,
-  preview,
+  previewSettings,
   provider,
 }: FixturePlane): Promise<PreviewFunctions> {
   const { services: ofRun } = await createAgentRun();
-  const services = { ...ofRun, plane, preview, provider, quotas: NO_QUOTAS } as unknown as Services;
+  const services = { ...ofRun, plane, previewSettings, provider, quotas: NO_QUOTAS } as unknown as Services;
   const start = makeFunction(startPortForwardRoute, services);
   const keepAlive = makeFunction(keepAliveRoute, services);
   const stop = makeFunction(stopPreviewRoute, services);

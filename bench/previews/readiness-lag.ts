@@ -38,7 +38,7 @@ async function benchLag(fixture: PreviewFixture, lag: number, starts: number): P
   try {
     for (let start = 0; start < starts; start += 1) {
       const { preview } = await plane.open(wantedPreview(new Date()));
-      const readiness = await plane.serves(preview);
+      const readiness = await plane.awaitReady(preview);
       const opened = performance.now();
       if (!readiness.ready)
         throw new Error(`a gateway that lags ${lag} ms was not waited for: ${readiness.reason}`);

@@ -61,12 +61,12 @@ async function benchScan(
   const plain = await startFaultProxy(fixture.access);
   const counter = await startByteCounter(plain.access);
   const client = createKubernetesClient({ access: counter.access });
-  const { plane, preview } = fixture.planeOf(full);
+  const { plane, previewSettings } = fixture.planeOf(full);
   const counted = fixture.planeOf(full, { client });
   const times = passTimes(seededAt);
   const routes = collection(HTTP_ROUTES, full).path;
   const pass = (by: PreviewPlane, now: Date) =>
-    reapPreviews({ plane: by, records, preview, clock: { now: () => now } });
+    reapPreviews({ plane: by, records, previewSettings, clock: { now: () => now } });
   try {
     const arms = {
       [PASS]: timed(() => pass(plane, times.ordinary)),
@@ -145,9 +145,10 @@ async function benchDeletes(
   records: Records,
   { full, seededAt, rounds, expired: count }: ReapingOptions,
 ): Promise<BenchResult[]> {
-  const { plane, preview } = fixture.planeOf(full);
+  const { plane, previewSettings } = fixture.planeOf(full);
   const now = passTimes(seededAt).ordinary;
-  const reap = (by: PreviewPlane) => reapPreviews({ plane: by, records, preview, clock: { now: () => now } });
+  const reap = (by: PreviewPlane) =>
+    reapPreviews({ plane: by, records, previewSettings, clock: { now: () => now } });
   const expired = () => seedPreviews(plane, count, now, { due: true });
   const services = collection(SERVICES, full).path;
   const routes = collection(HTTP_ROUTES, full).path;

@@ -16,11 +16,11 @@ await records.migrate();
 
 /** The peak memory of a pass above the memory before it. */
 async function growthOfPass(namespace: string, now: Date): Promise<number> {
-  const { plane, preview } = fixture.planeOf(namespace);
+  const { plane, previewSettings } = fixture.planeOf(namespace);
   const before = process.memoryUsage.rss();
   let most = before;
   const sampler = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), SAMPLE_MS);
-  await reapPreviews({ plane, records, preview, clock: { now: () => now } });
+  await reapPreviews({ plane, records, previewSettings, clock: { now: () => now } });
   clearInterval(sampler);
   return (Math.max(most, process.memoryUsage.rss()) - before) / MEGABYTE;
 }

@@ -110,7 +110,7 @@ export interface GrantBeforehandDeps {
   readonly records: Pick<Records, 'policies' | 'timeline'>;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly preview: Pick<PreviewOptions, 'autoApprove'>;
+  readonly previewSettings: Pick<PreviewOptions, 'autoApprove'>;
 }
 
 /**
@@ -126,10 +126,10 @@ export async function grantBeforehand(deps: GrantBeforehandDeps, call: ToolCall)
 }
 
 async function findGrant(
-  { preview, records }: GrantBeforehandDeps,
+  { previewSettings, records }: GrantBeforehandDeps,
   { run, tool, args }: ToolCall,
 ): Promise<Grant | undefined> {
-  if (preview.autoApprove) return { source: 'installation' };
+  if (previewSettings.autoApprove) return { source: 'installation' };
   if (run.autoApproveTools) return { source: 'run_option' };
   const policy = await records.policies.covering(run.owner, run.id, tool, args);
   return policy && policyGrant(policy);

@@ -14,7 +14,7 @@ import { anySignal } from '#base/concurrency.ts';
 export interface DiagnoseSandboxDeps {
   readonly sandboxes: Pick<Sandboxes, 'inspect' | 'callGuest' | 'dial'>;
   readonly plane: Pick<PreviewPlane, 'needsOpenAddress'>;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly probe: AppProbe;
 }
 
@@ -62,7 +62,7 @@ export async function diagnoseSandbox(
   }
   const guest = guestsOf(deps.sandboxes).of(run.sandboxId);
   const listeners = readListeners((await guest.call('GET', '/v1/ports', portList, { signal })).value.ports);
-  const wanted = port === undefined ? portsToLookInto(listeners, deps.preview) : [port];
+  const wanted = port === undefined ? portsToLookInto(listeners, deps.previewSettings) : [port];
   const ports: PortDiagnosis[] = [];
   for (let at = 0; at < wanted.length; at += AT_A_TIME) {
     const some = wanted.slice(at, at + AT_A_TIME);
@@ -101,7 +101,7 @@ async function diagnosePort(
   listeners: readonly Listener[],
   signal: AbortSignal | undefined,
 ): Promise<PortDiagnosis> {
-  const { preview, plane, probe } = deps;
+  const { previewSettings, plane, probe } = deps;
   const listener = listeners.find((each) => each.port === port);
   const dial = () => dialOrNothing(deps, run.sandboxId, port, signal);
   const stream = await dial();
@@ -122,7 +122,7 @@ async function diagnosePort(
   }
   const advice = portAdvice({
     port,
-    range: preview,
+    range: previewSettings,
     needsOpenAddress: plane.needsOpenAddress,
     listeners,
     http,

@@ -14,7 +14,7 @@ interface KeepPreviewAliveDeps {
   readonly plane: PreviewPlane;
   readonly records: Pick<Records, 'timeline' | 'previews' | 'sandboxes'>;
   readonly clock: Clock;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
 }
 
 /**
@@ -24,7 +24,7 @@ interface KeepPreviewAliveDeps {
  * max-until
  */
 export async function keepPreviewAlive(
-  { plane, records, clock, preview: options }: KeepPreviewAliveDeps,
+  { plane, records, clock, previewSettings: options }: KeepPreviewAliveDeps,
   { run, token, by }: { run: RunRecord; token: string; by?: Actor | undefined },
   signal?: AbortSignal,
 ): Promise<Preview> {

@@ -115,7 +115,7 @@ export interface PreviewPlane {
    * (bounded by `ReadyTimeoutSeconds`). A plane may refuse to serve or touch an unconfirmed
    * preview, and may lose it in a crash; it is listed and counted nevertheless.
    */
-  serves(preview: Preview, signal?: AbortSignal): Promise<Readiness>;
+  awaitReady(preview: Preview, signal?: AbortSignal): Promise<Readiness>;
 
   find(token: string, signal?: AbortSignal): Promise<Preview | undefined>;
 

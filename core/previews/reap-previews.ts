@@ -11,7 +11,7 @@ export interface ReapPreviewsDeps {
   readonly records: Records;
   readonly plane: PreviewPlane;
   readonly clock: Clock;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   /** Called after each preview that this pass ended. */
   readonly reaped?: (preview: Preview, decision: PreviewDecision) => void;
 }
@@ -93,7 +93,7 @@ async function reapBatch(
   batch: readonly Preview[],
   signal: AbortSignal | undefined,
 ): Promise<{ kept: number; reaped: number; lost: number; failures: readonly unknown[] }> {
-  const { plane, records, clock, preview: options, reaped } = deps;
+  const { plane, records, clock, previewSettings: options, reaped } = deps;
   const hashes = new Map(batch.map((preview) => [preview, tokenSha256(preview.token)]));
   const [stopped, destroyed, completed] = await Promise.all([
     records.previews.stoppedAmong([...hashes.values()]),
@@ -190,7 +190,7 @@ async function withoutUsed(
  * Extends a preview that was used within its idle window, as a keepalive at that time would have.
  */
 async function keptByTraffic(
-  { plane, records, clock, preview: options }: ReapPreviewsDeps,
+  { plane, records, clock, previewSettings: options }: ReapPreviewsDeps,
   preview: Preview,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {

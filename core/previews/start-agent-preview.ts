@@ -19,6 +19,20 @@ export const START_PREVIEW = 'start_preview';
 /**
  * Opens a preview for an agent, after approval. No approval is requested for a call that would fail
  * anyway, or for a preview that is already open.
+ *
+ * The life of a preview:
+ * 1. Its token, and so its URL and the name of its objects, is derived from run, port and
+ *    generation: every process computes the same. The generation counts the stops of the port.
+ * 2. A person approves, or a rule has (`approvals`). Owners need no approval (`startPreview`).
+ * 3. `PreviewPlane.open` creates it: a file and a map on one machine, a Service and an HTTPRoute in
+ *    a cluster. Two starts at once create one.
+ * 4. Caps and generation are checked after the creation: a start that is over a cap, or that a stop
+ *    overtook, deletes its preview again.
+ * 5. `PreviewPlane.awaitReady` resolves once the URL serves, `awaitApp` once the app listens.
+ * 6. Keepalives and traffic extend it. `reapPreviews` ends it when it is due, `stopPreview` for
+ *    good.
+ * A process that dies in between leaves a preview that the next start continues, or that the reaper
+ * ends.
  * @throws PortholeError what `startPreview` and `waitForApproval` throw
  */
 export async function startAgentPreview(
@@ -42,7 +56,8 @@ export async function startAgentPreview(
   // Runs to its end without the caller's signal: a caller that leaves now must not keep an approval
   // that has already opened a preview.
   const started = await startPreview(deps, { ...start, generation });
-  // Taken last: after a crash before this, the approval is available for the retry.
+  // Taken last: after a crash before this, the approval is available for the retry. A rotating
+  // start has then raised the generation, so that its retry asks again.
   await deps.records.approvals.take(approval.id, deps.clock.now());
   return started;
 }

@@ -21,7 +21,7 @@ interface EnforceCapsDeps {
   readonly records: Records;
   readonly plane: PreviewPlane;
   readonly clock: Clock;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly quotas: Quotas;
 }
 
@@ -53,7 +53,7 @@ async function mayStay(
   generation: number,
   mostOfOwner: number | undefined,
 ): Promise<boolean> {
-  const { plane, records, clock, preview: options } = deps;
+  const { plane, records, clock, previewSettings: options } = deps;
   /** If another start opened it, its opening may be recorded: record its end. */
   const appendIfOurs = async (events: readonly NewEvent[]) => {
     if (!created) await records.timeline.append(opened.runId, events, clock.now());
@@ -99,7 +99,7 @@ function tooManyOfRun(runId: string, { maxPerRun }: Pick<PreviewOptions, 'maxPer
 
 interface CheckRoomDeps {
   readonly plane: PreviewPlane;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly quotas: Quotas;
 }
 
@@ -109,7 +109,7 @@ interface CheckRoomDeps {
  * @throws PortholeError `too_many_previews`, `quota_exceeded`
  */
 export async function checkRoom(
-  { plane, preview: options, quotas }: CheckRoomDeps,
+  { plane, previewSettings: options, quotas }: CheckRoomDeps,
   { run, token }: { readonly run: RunRecord; readonly token: string },
   signal?: AbortSignal,
 ): Promise<void> {
@@ -135,7 +135,7 @@ export async function checkRoom(
 
 interface CheckStartDeps {
   readonly sandboxes: Pick<Sandboxes, 'inspect'>;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
 }
 
 /**
@@ -143,12 +143,12 @@ interface CheckStartDeps {
  * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`
  */
 export async function checkStart(
-  { sandboxes, preview }: CheckStartDeps,
+  { sandboxes, previewSettings }: CheckStartDeps,
   { run, targetPort }: { readonly run: RunRecord; readonly targetPort: number },
   signal?: AbortSignal,
 ): Promise<string> {
-  checkTargetPort(targetPort, preview);
-  if (run.status === 'completed' && !preview.keepAfterRun) {
+  checkTargetPort(targetPort, previewSettings);
+  if (run.status === 'completed' && !previewSettings.keepAfterRun) {
     throw new PortholeError(
       'run_ended',
       `Run ${run.id} has completed and previews do not outlive runs here`,
@@ -242,7 +242,7 @@ async function startOnce(
   const own = rotate === true ? 1 : 0;
   if (start.generation !== undefined && generation !== start.generation + own) throw stoppedMeanwhile(start);
   const startedAt = clock.now();
-  const limit = maxUntil(startedAt, deps.preview);
+  const limit = maxUntil(startedAt, deps.previewSettings);
   const opened = await plane.open(
     {
       token: tokens.preview(run.tokenKid, run.id, targetPort, generation),
@@ -253,17 +253,17 @@ async function startOnce(
       podName,
       targetPort,
       startedAt,
-      expiresAt: slidingExpiry(startedAt, limit, deps.preview),
+      expiresAt: slidingExpiry(startedAt, limit, deps.previewSettings),
       maxUntil: limit,
     },
     signal,
   );
   if (!(await enforceCaps(deps, opened, generation, run.owner))) return undefined;
   const { preview, created } = opened;
-  const readiness = await plane.serves(preview, signal);
+  const readiness = await plane.awaitReady(preview, signal);
   // Last step: the returned preview was live after all other work.
   if (!created && plane.hasUrls) {
-    const expiry = slidingExpiry(clock.now(), preview.maxUntil, deps.preview);
+    const expiry = slidingExpiry(clock.now(), preview.maxUntil, deps.previewSettings);
     const kept = await plane.touch(preview.token, run.id, expiry, signal);
     if (kept === undefined) return undefined;
     await records.timeline.append(run.id, previewKept(kept, by), clock.now());
@@ -279,7 +279,7 @@ interface ReuseExistingDeps {
   readonly records: Pick<Records, 'timeline'>;
   readonly plane: PreviewPlane;
   readonly clock: Clock;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
 }
 
 /**
@@ -287,7 +287,7 @@ interface ReuseExistingDeps {
  * or ends meanwhile: unlike a start this never opens one.
  */
 export async function reuseExistingPreview(
-  { records, plane, clock, preview: options }: ReuseExistingDeps,
+  { records, plane, clock, previewSettings: options }: ReuseExistingDeps,
   { run, by }: PreviewStart,
   token: string,
   signal?: AbortSignal,
@@ -302,7 +302,7 @@ export async function reuseExistingPreview(
     const expiry = slidingExpiry(now, existing.maxUntil, options);
     if ((await plane.touch(token, run.id, expiry, signal)) === undefined) return undefined;
   }
-  const readiness = await plane.serves(existing, signal);
+  const readiness = await plane.awaitReady(existing, signal);
   // Last step: the returned preview was live after all other work.
   const found = await plane.find(token, signal);
   if (found?.uid !== existing.uid) return undefined;

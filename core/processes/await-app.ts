@@ -12,8 +12,8 @@ import { portReaches } from './sandbox-ports.ts';
 
 export interface AwaitAppDeps {
   readonly guests: Guests;
-  readonly plane: Pick<PreviewPlane, 'serves'>;
-  readonly preview: Pick<PreviewOptions, 'readyTimeoutSeconds'>;
+  readonly plane: Pick<PreviewPlane, 'awaitReady'>;
+  readonly previewSettings: Pick<PreviewOptions, 'readyTimeoutSeconds'>;
 }
 
 /** A process that started less than this long ago may be about to listen, in ms. */
@@ -24,11 +24,11 @@ const LOG = { lines: 20, characters: 8_000 } as const;
 /**
  * Waits for the app of a preview that was just started: for the readiness of a declared server of
  * the port, else for the port while a process that was just started runs; at most
- * `ReadyTimeoutSeconds`. A server that fails, or ends again and again, is `server_failed` with its
- * last lines.
+ * `ReadyTimeoutSeconds`, then the plane checks once more. A server that fails, or ends again and
+ * again, is `server_failed` with its last lines.
  */
 export async function awaitApp(
-  { guests, plane, preview: { readyTimeoutSeconds } }: AwaitAppDeps,
+  { guests, plane, previewSettings: { readyTimeoutSeconds } }: AwaitAppDeps,
   { preview, readiness }: StartedPreview,
   signal?: AbortSignal,
 ): Promise<Readiness> {
@@ -37,7 +37,7 @@ export async function awaitApp(
     const guest = guests.of(preview.sandboxId);
     const outcome = await awaitPort(guest, preview.targetPort, readiness, { until, signal });
     if (outcome === undefined) return readiness;
-    return outcome === 'listens' ? await plane.serves(preview, signal) : outcome;
+    return outcome === 'listens' ? await plane.awaitReady(preview, signal) : outcome;
   } catch {
     // An unreachable guest must not keep a preview from opening.
     signal?.throwIfAborted();
@@ -71,7 +71,7 @@ async function awaitPort(
 
 async function hasFreshProcess(guest: Guest, signal: AbortSignal): Promise<boolean> {
   const { value } = await guest.call('GET', '/v1/processes', processList, { signal });
-  // The guest's own clock may be off: only its instants are compared.
+  // A guest's clock may be ahead of this one: its newest instant then counts as now.
   const newest = value.processes.map(({ started_at }) => Date.parse(started_at)).toSorted((a, b) => b - a);
   const since = Math.max(Date.now(), newest[0] ?? 0) - FRESH_MS;
   return value.processes.some(

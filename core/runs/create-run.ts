@@ -21,7 +21,7 @@ interface CompleteRunDeps {
   readonly records: Pick<Records, 'runs' | 'sandboxes'>;
   readonly plane: Pick<PreviewPlane, 'list'>;
   readonly sandboxes: Pick<Sandboxes, 'stop'>;
-  readonly preview: Pick<PreviewOptions, 'keepAfterRun'>;
+  readonly previewSettings: Pick<PreviewOptions, 'keepAfterRun'>;
   readonly clock: Clock;
   readonly provisionAccess: ProvisionAccess;
 }
@@ -67,13 +67,16 @@ async function stopUnused(deps: CompleteRunDeps, run: RunRecord): Promise<boolea
  * Another run is active in it, or one of its previews outlives its run. The run of its tunnels
  * never completes: only its previews count.
  */
-async function isInUse({ records, plane, preview }: CompleteRunDeps, sandbox: SandboxKey): Promise<boolean> {
+async function isInUse(
+  { records, plane, previewSettings }: CompleteRunDeps,
+  sandbox: SandboxKey,
+): Promise<boolean> {
   const runs = await records.runs.inSandbox(sandbox.id);
   const completed = await records.runs.completedAmong(runs);
   const tunnels = implicitRunId(sandbox);
   if (runs.some((id) => id !== tunnels && !completed.has(id))) return true;
   for (const runId of runs) {
-    if (completed.has(runId) && !preview.keepAfterRun) continue;
+    if (completed.has(runId) && !previewSettings.keepAfterRun) continue;
     for await (const _ of plane.list({ runId })) return true;
   }
   return false;

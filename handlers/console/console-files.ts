@@ -126,7 +126,9 @@ export function encoded(
  * Headers of a console page. CSP: only this origin, and nothing inline. Only previews may be
  * framed: sandboxed, without a referrer.
  */
-export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>): Record<string, string> {
+export function consoleHeaders(
+  services: Pick<Services, 'previewSettings' | 'publicUrl'>,
+): Record<string, string> {
   return {
     'content-security-policy': [
       "default-src 'none'",
@@ -152,10 +154,13 @@ export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>
  * CSP sources of previews: below their zones, on any port. A source of http also covers https, but
  * not the reverse.
  */
-export function previewSources({ preview, publicUrl }: Pick<Services, 'preview' | 'publicUrl'>): string {
-  if (!preview.enabled) return "'none'";
+export function previewSources({
+  previewSettings,
+  publicUrl,
+}: Pick<Services, 'previewSettings' | 'publicUrl'>): string {
+  if (!previewSettings.enabled) return "'none'";
   const scheme = publicUrl?.protocol === 'https:' ? 'https' : 'http';
-  return zoneNames(preview)
+  return zoneNames(previewSettings)
     .map((zone) => `${scheme}://*.${zone}:*`)
     .join(' ');
 }

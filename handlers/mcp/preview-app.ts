@@ -17,7 +17,7 @@ export const SHOWN_IN_PREVIEW_APP = { ui: { resourceUri: URI }, 'ui/resourceUri'
 
 /** The page as a resource. Clients allow what its metadata asks for: to frame previews. */
 export function previewApp(services: Services): Resource {
-  const sources = services.preview.enabled ? [previewSources(services)] : [];
+  const sources = services.previewSettings.enabled ? [previewSources(services)] : [];
   return {
     uri: URI,
     name: 'preview',
@@ -53,7 +53,7 @@ export async function readPreviewApp(
   }
   const settings = {
     url: ownUrls(services.publicUrl, host)[0] ?? '',
-    zone: services.preview.enabled ? services.preview.zoneSuffix : '',
+    zone: services.previewSettings.enabled ? services.previewSettings.zoneSuffix : '',
   };
   const text = page.plain
     .toString()

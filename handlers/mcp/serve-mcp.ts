@@ -265,10 +265,10 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
 }
 
 /** The ports of previews are settings; another port is refused with the range. */
-function withPreviewPorts(tool: Tool, { preview }: Pick<Services, 'preview'>): Tool {
+function withPreviewPorts(tool: Tool, { previewSettings }: Pick<Services, 'previewSettings'>): Tool {
   if (tool.name !== startPreviewTool.name) return tool;
   const { inputSchema } = tool;
-  const { allowedPortMin: minimum, allowedPortMax: maximum } = preview;
+  const { allowedPortMin: minimum, allowedPortMax: maximum } = previewSettings;
   const port = { ...(inputSchema.properties?.['port'] as object), minimum, maximum };
   return { ...tool, inputSchema: { ...inputSchema, properties: { ...inputSchema.properties, port } } };
 }

@@ -81,7 +81,7 @@ export async function primePool(
   return pool.stats(signal);
 }
 
-type ReaperServices = Pick<Services, 'records' | 'plane' | 'clock' | 'preview' | 'log'>;
+type ReaperServices = Pick<Services, 'records' | 'plane' | 'clock' | 'previewSettings' | 'log'>;
 
 /**
  * The scheduled function that ends expired previews and approvals. Runs every minute. Concurrent

@@ -69,10 +69,10 @@ export const DiagnosisDto = z
 export function toDiagnosisDto(
   { sandbox, advice, listeners, ports }: Diagnosis & { readonly ports: readonly CheckedPort[] },
   {
-    preview: { allowedPortMin, allowedPortMax },
+    previewSettings: { allowedPortMin, allowedPortMax },
     plane,
     pages,
-  }: Pick<Services, 'preview' | 'plane' | 'pages'>,
+  }: Pick<Services, 'previewSettings' | 'plane' | 'pages'>,
 ): z.infer<typeof DiagnosisDto> {
   return {
     sandbox,

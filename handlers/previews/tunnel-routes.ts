@@ -61,7 +61,7 @@ const createTunnelRoute = defineRoute('createTunnel', 'POST', '/v1/sandbox/{id}/
   responses: { 200: { description: 'The tunnel', schema: Tunnel } },
   errors: ['tunnel_error', ...GUEST_ERRORS],
   async handle({ params, body, person, signal }, services) {
-    const port = tunnelPort(params.port, services.preview);
+    const port = tunnelPort(params.port, services.previewSettings);
     const sandbox = await useSandbox(services, person, params.id);
     const { name: id, url, createdAt } = await openTunnel(services, person, sandbox, port, signal);
     return json(200, {
@@ -84,7 +84,7 @@ const deleteTunnelRoute = defineRoute('deleteTunnel', 'DELETE', '/v1/sandbox/{id
   responses: { 204: { description: 'Closed' } },
   errors: ['sandbox_not_found', 'tunnel_error'],
   async handle({ params, person, signal }, services) {
-    const port = tunnelPort(params.port, services.preview);
+    const port = tunnelPort(params.port, services.previewSettings);
     const sandbox = await services.records.sandboxes.get(params.id);
     if (sandbox !== undefined) {
       if (!mayUseSandbox(person, sandbox, false)) throw sandboxNotFound(params.id);

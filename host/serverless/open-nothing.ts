@@ -10,8 +10,8 @@ import type { OpenFunction } from './open-function.ts';
  * Services that need no opening. Of previews, their location: the console's page says whom it may
  * frame.
  */
-type Unopened = Partial<Omit<Services, 'preview'>> & {
-  readonly preview: Pick<PreviewOptions, 'enabled' | 'zoneSuffix' | 'zones'>;
+type Unopened = Partial<Omit<Services, 'previewSettings'>> & {
+  readonly previewSettings: Pick<PreviewOptions, 'enabled' | 'zoneSuffix' | 'zones'>;
 };
 
 /** For routes without authentication: they read no record and no cluster, so none is opened. */
@@ -26,7 +26,7 @@ export function openNothing(): Promise<OpenFunction> {
     guesses: new GuessLimit(30, systemClock),
     warnings: () => [],
     publicUrl,
-    preview: {
+    previewSettings: {
       enabled: zoneSuffix !== undefined,
       zoneSuffix: zoneSuffix ?? '',
       zones: JSON.parse(process.env['PORTHOLE_ZONES'] ?? '[]') as PreviewOptions['zones'],

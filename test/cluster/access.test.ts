@@ -304,7 +304,7 @@ async function wholeLife({ provider, plane }: Actor, stack: GuardedStack): Promi
   const { preview, created } = await plane.open(spec);
   expect(created).toBe(true);
   expect((await plane.open(spec)).created).toBe(false);
-  expect(await plane.serves(preview)).toEqual({ ready: true });
+  expect(await plane.awaitReady(preview)).toEqual({ ready: true });
   expect(await plane.isAmongFirst(preview, 1)).toBe(true);
   const later = new Date(Date.now() + 45 * 60_000);
   const kept = await plane.touch(spec.token, spec.runId, later);

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { appProbe } from '#adapters/gateway/http-app-probe.ts';
+import { appProbe } from '#adapters/previews/http-app-probe.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
@@ -59,7 +59,12 @@ suite('the doctor in a cluster', missing(), () => {
 
   const diagnose = (id: string, port?: number) =>
     diagnoseSandbox(
-      { sandboxes: provider, plane: { needsOpenAddress: true }, preview: previewOptions(), probe: appProbe },
+      {
+        sandboxes: provider,
+        plane: { needsOpenAddress: true },
+        previewSettings: previewOptions(),
+        probe: appProbe,
+      },
       { run: { sandboxId: id } as RunRecord, port },
     );
   const serve = async (id: string, port: number, host: string): Promise<void> => {

@@ -84,17 +84,25 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
 
   /** Starts one preview per run, and visits each at once through every proxy. */
   const visitors = async (starts: number, title: string, readyTimeoutSeconds: number, atOnce = AT_ONCE) => {
-    const preview = { ...PREVIEW, namespace: NAMESPACE, maxTotal: 1_000, readyTimeoutSeconds };
+    const previewSettings = { ...PREVIEW, namespace: NAMESPACE, maxTotal: 1_000, readyTimeoutSeconds };
     const plane = createKubernetesPlane({
       client,
-      preview,
+      previewSettings,
       clock: systemClock,
       sandboxes: { dial },
       probe: gateway.probe,
     });
     const tokens = plainTokens();
     const sandboxes = { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const };
-    const deps = { plane, records, tokens, preview, quotas: NO_QUOTAS, sandboxes, clock: systemClock };
+    const deps = {
+      plane,
+      records,
+      tokens,
+      previewSettings,
+      quotas: NO_QUOTAS,
+      sandboxes,
+      clock: systemClock,
+    };
     const oneOfFew = gate(atOnce);
     return Promise.all(
       Array.from({ length: starts }, (_, at) =>

@@ -90,7 +90,7 @@ async function harness() {
   const own = () =>
     createKubernetesPlane({
       client,
-      preview,
+      previewSettings: preview,
       clock: systemClock,
       sandboxes: { dial },
       probe,

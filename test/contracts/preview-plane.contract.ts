@@ -81,7 +81,7 @@ export function previewPlaneContract(
     /** Opens and confirms a preview, and returns its final state. */
     const live = async (change: Partial<PreviewSpec> = {}): Promise<Preview> => {
       const { preview } = await plane.open(spec(change));
-      await plane.serves(preview);
+      await plane.awaitReady(preview);
       return existing(preview.token);
     };
     const existing = async (token: string): Promise<Preview> => {
@@ -166,20 +166,20 @@ export function previewPlaneContract(
       });
 
       test('is ready where something listens', async () => {
-        expect(await plane.serves((await plane.open(spec())).preview)).toEqual({ ready: true });
+        expect(await plane.awaitReady((await plane.open(spec())).preview)).toEqual({ ready: true });
       });
 
       test('goes on where nothing listens, and says so', async () => {
         if (!plane.hasUrls) return;
         const { preview } = await plane.open(spec({ targetPort: harness.sandbox.silent }));
-        expect(await plane.serves(preview)).toEqual({ ready: false, reason: 'nothing_listens' });
+        expect(await plane.awaitReady(preview)).toEqual({ ready: false, reason: 'nothing_listens' });
         expect((await existing(preview.token)).uid).toBe(preview.uid);
       });
 
       test('restores nothing for a preview that is gone', async () => {
         const preview = await live();
         await plane.close(preview);
-        await plane.serves(preview);
+        await plane.awaitReady(preview);
         expect(await plane.find(preview.token)).toBeUndefined();
         expect(await harness.reaches(preview)).toBe(false);
       });
@@ -249,7 +249,7 @@ export function previewPlaneContract(
         const [first, second] = [await live(), await live()];
         const third = await live();
         await plane.touch(first.token, first.runId, later(first.expiresAt, 10));
-        await plane.serves(second);
+        await plane.awaitReady(second);
         for (const each of [first, second]) expect(await isAmongTwo(await existing(each.token))).toBe(true);
         expect(await isAmongTwo(third)).toBe(false);
       });
@@ -401,7 +401,7 @@ export function previewPlaneContract(
     });
 
     type Step =
-      | { readonly do: 'open' | 'serves' | 'find'; readonly which: number }
+      | { readonly do: 'open' | 'awaitReady' | 'find'; readonly which: number }
       | { readonly do: 'touch'; readonly which: number; readonly run: number; readonly minutes: number }
       | {
           readonly do: 'close';
@@ -410,7 +410,7 @@ export function previewPlaneContract(
         };
     const which = fc.nat(2);
     const step: fc.Arbitrary<Step> = fc.oneof(
-      { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('open', 'serves', 'find'), which }) },
+      { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('open', 'awaitReady', 'find'), which }) },
       {
         weight: 3,
         arbitrary: fc.record({
@@ -446,7 +446,7 @@ export function previewPlaneContract(
               if (created) {
                 expect(uids.has(preview.uid)).toBe(false);
                 uids.add(preview.uid);
-                await plane.serves(preview);
+                await plane.awaitReady(preview);
                 model.set(token, { expiresAt: wanted.expiresAt.getTime(), uid: preview.uid });
               }
             } else if (each.do === 'touch') {
@@ -470,8 +470,8 @@ export function previewPlaneContract(
               const gone = await plane.close({ name: previewName(token) }, mind);
               expect(gone).toBe(known !== undefined && each.mind !== 'stale');
               if (gone) model.delete(token);
-            } else if (each.do === 'serves' && known !== undefined) {
-              await plane.serves(await existing(token));
+            } else if (each.do === 'awaitReady' && known !== undefined) {
+              await plane.awaitReady(await existing(token));
             }
             const found = await plane.find(token);
             const expected = model.get(token);

@@ -29,7 +29,7 @@ export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane 
     needsOpenAddress: plane.needsOpenAddress,
     seesTraffic: plane.seesTraffic,
     open: around('open'),
-    serves: around('serves'),
+    awaitReady: around('awaitReady'),
     find: around('find'),
     touch: around('touch'),
     lastUsed: around('lastUsed'),

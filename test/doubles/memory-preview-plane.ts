@@ -71,7 +71,7 @@ export function memoryPreviewPlane({
       return { preview, created: true };
     },
 
-    async serves(preview, signal) {
+    async awaitReady(preview, signal) {
       signal?.throwIfAborted();
       return readiness(preview);
     },

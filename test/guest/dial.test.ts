@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
-import { appProbe } from '#adapters/gateway/http-app-probe.ts';
+import { appProbe } from '#adapters/previews/http-app-probe.ts';
 import { connectLoopback, serveDial } from '#guest/dial.ts';
 import { OpenPreviews } from '#guest/preview/open-previews.ts';
 import { createPreviewListener } from '#guest/preview/preview-listener.ts';

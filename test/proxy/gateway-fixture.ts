@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server as TcpServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { dialFailure } from '#adapters/gateway/dial-failure.ts';
+import { dialFailure } from '#adapters/previews/dial-failure.ts';
 import { PortholeError } from '#base/errors.ts';
 import { parsePreviewHost, previewHost, tokenFingerprint } from '#core/previews/preview-token.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';

@@ -92,7 +92,7 @@ export async function raceApprovals(
     ids: own,
     tokens: plainTokens(),
     sandboxes: { inspect: async (id) => ({ state: 'running', podName: id }) },
-    preview: previewOptions({ maxPerRun: 1_000, maxTotal: 10_000 }),
+    previewSettings: previewOptions({ maxPerRun: 1_000, maxTotal: 10_000 }),
     quotas: NO_QUOTAS,
     stopping: new AbortController().signal,
   });

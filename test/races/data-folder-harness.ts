@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openLocalPlane } from '#adapters/gateway/local-plane.ts';
+import { openLocalPlane } from '#adapters/previews/local-plane.ts';
 import { deriveKeySet } from '#protocol/guest/key-set.ts';
 import { loadOrCreateJwks } from '#adapters/auth/key-file.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
@@ -36,7 +36,7 @@ export async function openHarness(dataDir: string, clock: Clock, between?: () =>
     clock,
     ids: randomIds,
     tokens: createSignedTokens(deriveKeySet(jwks)),
-    preview: previewOptions(),
+    previewSettings: previewOptions(),
     quotas: NO_QUOTAS,
     async close() {
       await records.close();

@@ -284,7 +284,7 @@ export class PreviewWorld {
       records: interleavedRecords(remembered, turn),
       tokens: this.#tokens,
       clock,
-      preview: options,
+      previewSettings: options,
       quotas: NO_QUOTAS,
     };
   }

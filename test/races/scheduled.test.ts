@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { openLocalPlane } from '#adapters/gateway/local-plane.ts';
+import { openLocalPlane } from '#adapters/previews/local-plane.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/records.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';

@@ -3,7 +3,7 @@ import { PortholeError } from '#base/errors.ts';
 import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
 import { isNotHttp } from '#core/diagnosis/port-advice.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
-import { askForPage } from '../../gateway/http-app-probe.ts';
+import { askForPage } from '../../previews/http-app-probe.ts';
 import { within } from '../client/exchange.ts';
 import type { Answerer, GatewayProbe } from './gateway-probe.ts';
 import type { StoredRoute } from './preview-store.ts';

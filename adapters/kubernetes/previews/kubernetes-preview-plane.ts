@@ -19,7 +19,7 @@ import type { GatewayProbe } from './gateway-probe.ts';
 
 export interface KubernetesPlaneOptions {
   readonly client: KubernetesClient;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly clock: Clock;
   readonly sandboxes: Pick<Sandboxes, 'dial'>;
   /**
@@ -69,7 +69,7 @@ const CLOSES = 8;
  * can die between any two calls. Names, uids and resource versions resolve races.
  */
 export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewPlane {
-  const { client, preview: config, clock, sandboxes, probe, listener, publicPort = 443 } = options;
+  const { client, previewSettings: config, clock, sandboxes, probe, listener, publicPort = 443 } = options;
   const { namespace } = config;
   const usual: Pick<PreviewZone, 'zone' | 'gateway'> = {
     zone: config.zoneSuffix,
@@ -140,7 +140,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         return { preview, created: opened.created };
       }),
 
-    serves: (preview, signal) =>
+    awaitReady: (preview, signal) =>
       inPorthole(() =>
         awaitReadiness(
           {

@@ -2,7 +2,12 @@ import { z } from 'zod';
 import { APPROVAL_SCOPE_HELP } from '#core/approvals/approval-scopes.ts';
 import { listedOwner, requirePerson } from '#core/callers.ts';
 import { plainText } from '#base/plain-text.ts';
-import { decide, DecisionBody, toWaitingApprovals, WaitingApprovals } from '../../runs/approval-routes.ts';
+import {
+  decide,
+  DecisionBody,
+  toWaitingApprovals,
+  WaitingApprovals,
+} from '../../approvals/approval-routes.ts';
 import { defineTool, fitting } from '../mcp-tool.ts';
 
 /** Requests of an answer, and characters of their JSON. */

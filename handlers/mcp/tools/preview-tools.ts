@@ -17,7 +17,7 @@ import {
   StartedPreviewDto,
   toListedPreviewDto,
   toStartedPreviewDto,
-} from '../../previews/port-forward-routes.ts';
+} from '../../previews/preview-routes.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
 import { port, runId, runOf } from './run-sandbox-tool.ts';
 

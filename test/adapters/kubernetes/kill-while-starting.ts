@@ -15,14 +15,14 @@ const FUNCTION = join(import.meta.dirname, 'starting-function.ts');
  */
 export async function killWhileStarting(
   { token, ...access }: ClusterAccess,
-  preview: PreviewOptions,
+  previewSettings: PreviewOptions,
   series: string,
 ): Promise<string[]> {
   const child = fork(FUNCTION, { stdio: 'ignore', execArgv: ['--disable-warning=ExperimentalWarning'] });
   const reported: string[] = [];
   const exited = once(child, 'exit');
   child.on('message', (token) => reported.push(token as string));
-  child.send({ access: { ...access, token: await token?.(false) }, preview, series });
+  child.send({ access: { ...access, token: await token?.(false) }, previewSettings, series });
   const first = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
   if (first === undefined) throw new Error('the function that was to be killed has ended by itself');
   // Somewhere within the next starts: each takes a few milliseconds.

@@ -62,7 +62,7 @@ export interface PlaneFixture {
   /** Another function, with separate connection, clock and settings. */
   another(
     clock?: Clock,
-    preview?: Partial<PreviewOptions>,
+    previewSettings?: Partial<PreviewOptions>,
   ): { plane: PreviewPlane; client: KubernetesClient };
   spec(change?: Partial<PreviewSpec>): PreviewSpec;
   close(): Promise<void>;
@@ -75,7 +75,7 @@ export interface PlaneFixtureOptions {
   readonly tryTimeoutMs?: number;
   readonly callTimeoutMs?: number;
   readonly probe?: (server: FakeApiServer) => GatewayProbe | undefined;
-  readonly preview?: Partial<PreviewOptions>;
+  readonly previewSettings?: Partial<PreviewOptions>;
   readonly guests?: Parameters<typeof createKubernetesPlane>[0]['guests'];
   readonly frameAncestors?: readonly string[];
   readonly quota?: Parameters<typeof startFakeApiServer>[0]['quota'];
@@ -92,7 +92,7 @@ export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<P
     ...(options.admit !== undefined && { admit: options.admit }),
   });
   const clients: KubernetesClient[] = [];
-  const another = (own: Clock = clock, preview: Partial<PreviewOptions> = {}) => {
+  const another = (own: Clock = clock, previewSettings: Partial<PreviewOptions> = {}) => {
     const client = createKubernetesClient({
       access: server.access,
       now: () => own.now(),
@@ -108,7 +108,7 @@ export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<P
       listener: 'previews',
       guests: options.guests,
       frameAncestors: options.frameAncestors,
-      preview: { ...PREVIEW, maxTotal, ...options.preview, ...preview },
+      previewSettings: { ...PREVIEW, maxTotal, ...options.previewSettings, ...previewSettings },
     });
     return { plane, client };
   };

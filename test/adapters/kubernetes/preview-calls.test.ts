@@ -34,7 +34,7 @@ describe('what the API server is asked', () => {
     clock,
     plane: fixture.plane,
     tokens: plainTokens(),
-    preview: PREVIEW,
+    previewSettings: PREVIEW,
     quotas: NO_QUOTAS,
     sandboxes: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
   });

@@ -49,7 +49,7 @@ describe('a preview by way of the guest', () => {
       },
     });
     fixture = await planeFixture({
-      preview: { upstream: 'guest' },
+      previewSettings: { upstream: 'guest' },
       guests: guestsOf(calls),
       frameAncestors: [CONSOLE],
     });
@@ -105,7 +105,7 @@ describe('a preview by way of the guest', () => {
   test('starts all the same, and says so, where the sandbox is stopped', async () => {
     failure = new PortholeError('sandbox_not_running', 'It is stopped.');
     const { preview } = await fixture.plane.open(fixture.spec({ sandboxId: 'asleep' }));
-    expect(await fixture.plane.serves(preview)).toEqual({ ready: false, reason: 'sandbox_stopped' });
+    expect(await fixture.plane.awaitReady(preview)).toEqual({ ready: false, reason: 'sandbox_stopped' });
   });
 
   test('is closed at the guest once its route is gone', async () => {

@@ -22,7 +22,8 @@ beforeEach(async () => {
 });
 afterEach(() => records.close());
 
-const reap = (plane: PreviewPlane, clock: Clock) => reapPreviews({ plane, clock, records, preview: PREVIEW });
+const reap = (plane: PreviewPlane, clock: Clock) =>
+  reapPreviews({ plane, clock, records, previewSettings: PREVIEW });
 
 async function inFixture(
   options: Parameters<typeof planeFixture>[0],
@@ -58,7 +59,7 @@ describe('two reapers and a keepalive at once', () => {
       await raceReapers({
         plane: fixture.plane,
         reapers: [fixture.another().plane, fixture.another().plane],
-        preview: PREVIEW,
+        previewSettings: PREVIEW,
         spec: () => fixture.spec(),
         races: repetitions(1_000),
         atOnce: 20,

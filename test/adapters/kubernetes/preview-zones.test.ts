@@ -13,7 +13,7 @@ let fixture: PlaneFixture;
 beforeEach(async () => {
   // Without a probe, a preview is ready once its Gateway has accepted the route.
   fixture = await planeFixture({
-    preview: { zones: [ACME], readyTimeoutSeconds: 1 },
+    previewSettings: { zones: [ACME], readyTimeoutSeconds: 1 },
     probe: () => undefined,
   });
 });
@@ -79,5 +79,5 @@ test.each([
   if (route === undefined) throw new Error('no route');
   const conditions = ['Accepted', 'ResolvedRefs'].map((type) => ({ type, status: 'True' }));
   fixture.server.store.plant('httproutes', { ...route, status: { parents: [{ parentRef, conditions }] } });
-  expect((await fixture.plane.serves(preview)).ready).toBe(ready);
+  expect((await fixture.plane.awaitReady(preview)).ready).toBe(ready);
 });

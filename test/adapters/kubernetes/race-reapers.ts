@@ -10,7 +10,7 @@ export interface ReaperRace {
   readonly plane: PreviewPlane;
   /** The planes of two reapers. */
   readonly reapers: readonly [PreviewPlane, PreviewPlane];
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   /** A new preview that expires in half an hour. */
   spec(): PreviewSpec;
   readonly races: number;
@@ -29,7 +29,7 @@ export interface ReaperRace {
 export async function raceReapers({
   plane,
   reapers,
-  preview,
+  previewSettings,
   spec,
   races,
   atOnce,
@@ -53,7 +53,7 @@ export async function raceReapers({
             return plane.touch(token, runId, new Date(expiry + 1_800_000));
           }),
         ),
-        ...reapers.map((reaper) => reapPreviews({ plane: reaper, clock, records, preview })),
+        ...reapers.map((reaper) => reapPreviews({ plane: reaper, clock, records, previewSettings })),
       ]);
       const survivors = await Promise.all(specs.map(({ token }) => plane.find(token)));
       expect(survivors.map((each) => each?.uid)).toEqual(answers.map((each) => each?.uid));

@@ -13,20 +13,20 @@ import { STARTS_AT_ONCE } from './kill-while-starting.ts';
 
 interface Orders {
   readonly access: Omit<ClusterAccess, 'token'> & { readonly token?: string };
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   /** Distinguishes the tokens of one function from those of the next. */
   readonly series: string;
 }
 
 process.once('message', (message) => {
-  const { access, preview, series } = message as Orders;
+  const { access, previewSettings, series } = message as Orders;
   const { token, ...rest } = access;
   const client = createKubernetesClient({
     access: { ...rest, ...(token !== undefined && { token: async () => token }) },
   });
   const plane = createKubernetesPlane({
     client,
-    preview,
+    previewSettings,
     clock: systemClock,
     sandboxes: { dial: () => Promise.reject(new Error('not asked')) },
     probe: undefined,

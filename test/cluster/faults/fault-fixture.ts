@@ -62,7 +62,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
   const planeOf = (namespace: string, by = client) =>
     createKubernetesPlane({
       client: by,
-      preview: optionsOf(namespace),
+      previewSettings: optionsOf(namespace),
       clock: systemClock,
       sandboxes: { dial },
       probe: undefined,
@@ -80,7 +80,13 @@ export async function openFaultFixture(): Promise<FaultFixture> {
     async withFunction(namespace, timeouts, does) {
       runs += 1;
       const preview = optionsOf(namespace);
-      const fn = await faultyFunction({ access, records, preview, runId: `run_${runs}`, ...timeouts });
+      const fn = await faultyFunction({
+        access,
+        records,
+        previewSettings: preview,
+        runId: `run_${runs}`,
+        ...timeouts,
+      });
       try {
         return await does(fn);
       } finally {
@@ -107,7 +113,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
       await client.create(collection(SERVICES, namespace), service);
     },
     pass: (plane, namespace, at) =>
-      reapPreviews({ plane, records, preview: optionsOf(namespace), clock: { now: () => at } }),
+      reapPreviews({ plane, records, previewSettings: optionsOf(namespace), clock: { now: () => at } }),
     async left(namespace) {
       const names = async (kind: Kind) => {
         const found = await collect(client.list(collection(kind, namespace), { metadataOnly: true }));

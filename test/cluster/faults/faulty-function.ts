@@ -56,7 +56,7 @@ export interface FaultyFunction {
 
 export interface FaultyFunctionOptions extends Timeouts {
   readonly access: ClusterAccess;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly records: Records;
   readonly runId: string;
 }
@@ -65,13 +65,13 @@ export interface FaultyFunctionOptions extends Timeouts {
 const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app', problems: () => [] };
 
 export async function faultyFunction(options: FaultyFunctionOptions): Promise<FaultyFunction> {
-  const { access, preview, records, runId, tryTimeoutMs, callTimeoutMs, startTimeoutMs } = options;
+  const { access, previewSettings, records, runId, tryTimeoutMs, callTimeoutMs, startTimeoutMs } = options;
   const proxy = await startFaultProxy(access);
   const client = createKubernetesClient({ access: proxy.access, tryTimeoutMs, callTimeoutMs });
   const tokens = plainTokens();
   const plane = createKubernetesPlane({
     client,
-    preview,
+    previewSettings,
     clock: systemClock,
     sandboxes: { dial },
     probe: PROMPT,
@@ -81,7 +81,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
     plane,
     records,
     tokens,
-    preview,
+    previewSettings,
     quotas: NO_QUOTAS,
     clock: systemClock,
     sandboxes: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
@@ -105,7 +105,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
     token,
     spec(targetPort) {
       const startedAt = systemClock.now();
-      const maxUntil = new Date(startedAt.getTime() + preview.maxLifetimeHours * 3_600_000);
+      const maxUntil = new Date(startedAt.getTime() + previewSettings.maxLifetimeHours * 3_600_000);
       return {
         token: tokens.preview(run.tokenKid, runId, targetPort, 0),
         runId,
@@ -114,7 +114,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
         podName: BOX.podName,
         targetPort,
         startedAt,
-        expiresAt: new Date(startedAt.getTime() + preview.idleTimeoutMinutes * 60_000),
+        expiresAt: new Date(startedAt.getTime() + previewSettings.idleTimeoutMinutes * 60_000),
         maxUntil,
       };
     },

@@ -69,7 +69,7 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
       : withGuests(new KubernetesProvider({ ...at, image: SANDBOX_IMAGE, pod: { memoryMebibytes: 256 } }));
   const plane = createKubernetesPlane({
     client,
-    preview: {
+    previewSettings: {
       ...preview,
       enabled: true,
       zoneSuffix: zone,

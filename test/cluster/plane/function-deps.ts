@@ -17,23 +17,23 @@ export type FunctionDeps = StartPreviewDeps & ReapPreviewsDeps;
  */
 export function functionDeps(
   client: KubernetesClient,
-  preview: PreviewOptions,
+  previewSettings: PreviewOptions,
   clock: Clock,
 ): Omit<FunctionDeps, 'records'> {
   const plane: PreviewPlane = {
     ...createKubernetesPlane({
       client,
-      preview,
+      previewSettings,
       clock,
       sandboxes: { dial: () => Promise.reject(new Error('not used here')) },
       probe: undefined,
     }),
-    serves: async () => ({ ready: true }),
+    awaitReady: async () => ({ ready: true }),
   };
   return {
     plane,
     clock,
-    preview,
+    previewSettings,
     quotas: NO_QUOTAS,
     tokens: plainTokens(),
     sandboxes: { inspect: async (id) => ({ state: 'running', podName: `${id}-pod` }) },

@@ -28,7 +28,7 @@ export type Death = { readonly step: number } | { readonly service: number; read
 
 export interface Orders {
   readonly access: Omit<ClusterAccess, 'token'> & { readonly token?: string };
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly recordsFile: string;
   /** Its dates are strings here. */
   readonly run: RunRecord;
@@ -44,7 +44,7 @@ const client = createKubernetesClient({
   access: { ...access, ...(token !== undefined && { token: async () => token }) },
 });
 const deps = {
-  ...functionDeps(mortal(client), orders.preview, systemClock),
+  ...functionDeps(mortal(client), orders.previewSettings, systemClock),
   records: openSqliteRecords({ file: orders.recordsFile }),
 };
 

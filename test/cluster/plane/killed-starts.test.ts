@@ -76,7 +76,7 @@ suite('functions killed in the middle of starts, on a real API server', missing(
     harness = await openPlaneHarness(await cluster(), {
       name: 'killed',
       recordsFile,
-      preview: { maxPerRun: 3 },
+      previewSettings: { maxPerRun: 3 },
     });
     log = await watchLog(harness.access, harness.client, harness.namespace);
     // As a function is deployed, in one file: loading is most of its short life.
@@ -101,10 +101,10 @@ suite('functions killed in the middle of starts, on a real API server', missing(
   async function kill(run: RunRecord, death: Death, promises: Promises): Promise<boolean> {
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script]);
     children.add(child);
-    const { access, preview } = harness;
+    const { access, previewSettings } = harness;
     const { token, ...rest } = access;
     const bearer = token && { token: await token(false) };
-    const orders: Orders = { access: { ...rest, ...bearer }, preview, recordsFile, run, death };
+    const orders: Orders = { access: { ...rest, ...bearer }, previewSettings, recordsFile, run, death };
     let complaint = '';
     child.stderr.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
     child.stdin.end(JSON.stringify(orders));

@@ -27,19 +27,19 @@ suite(`two reapers at once among ${OBJECTS} objects on a real API server`, missi
 
   beforeAll(async () => {
     harness = await openPlaneHarness(await cluster(), { name: 'many' });
-    planted = Object.keys(MAKINGS).flatMap((making) => plants(making, harness.preview));
+    planted = Object.keys(MAKINGS).flatMap((making) => plants(making, harness.previewSettings));
     await plant();
     const { previews, sandboxes } = harness.records;
     const at = new Date();
     await previews.bury(
-      plants('stopped', harness.preview).map(({ token }) => ({
+      plants('stopped', harness.previewSettings).map(({ token }) => ({
         tokenSha256: tokenSha256(token),
         runId: 'run_0',
         reason: 'stopped',
         at,
       })),
     );
-    for (const { sandboxId } of plants('without its sandbox', harness.preview)) {
+    for (const { sandboxId } of plants('without its sandbox', harness.previewSettings)) {
       const owner = { user: 'alice', org: 'acme' };
       const destroyed = { desired: 'destroyed', observed: 'destroyed' } as const;
       await sandboxes.create({

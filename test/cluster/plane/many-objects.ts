@@ -105,7 +105,7 @@ export const MAKINGS: Readonly<Record<string, Making>> = {
 };
 
 /** All objects of one making. */
-export function plants(making: string, preview: PreviewOptions): Planted[] {
+export function plants(making: string, previewSettings: PreviewOptions): Planted[] {
   const {
     fate,
     count,
@@ -123,9 +123,9 @@ export function plants(making: string, preview: PreviewOptions): Planted[] {
     const sandboxId = `box-${making.replaceAll(/\W/g, '-')}-${at}`;
     const { service, route } = previewManifests({
       name,
-      namespace: preview.namespace,
-      gateway: { name: preview.gatewayName, namespace: preview.gatewayNamespace },
-      hostname: previewHost(token, preview.zoneSuffix),
+      namespace: previewSettings.namespace,
+      gateway: { name: previewSettings.gatewayName, namespace: previewSettings.gatewayNamespace },
+      hostname: previewHost(token, previewSettings.zoneSuffix),
       targetPort: 3000,
       runId: `run_${at}`,
       owner: 'alice',
@@ -150,7 +150,7 @@ export function plants(making: string, preview: PreviewOptions): Planted[] {
               if (stored === undefined) delete made.metadata.ownerReferences;
               made.metadata.annotations[ANNOTATIONS.expiresAt] = formatTime(inMinutes(expires));
               made.metadata.labels[LABELS.dueSlot] = timeSlot(inMinutes(expires));
-              return spoilt(made, (manifest) => spoilRoute?.(manifest, preview.zoneSuffix));
+              return spoilt(made, (manifest) => spoilRoute?.(manifest, previewSettings.zoneSuffix));
             },
     };
   });

@@ -21,7 +21,7 @@ import { aRun } from '#test/contracts/records/samples.ts';
 export interface PlaneHarness {
   readonly namespace: string;
   readonly access: ClusterAccess;
-  readonly preview: PreviewOptions;
+  readonly previewSettings: PreviewOptions;
   readonly records: Records;
   /** For checks from outside. */
   readonly client: KubernetesClient;
@@ -36,7 +36,7 @@ export interface PlaneHarness {
 export interface PlaneHarnessOptions {
   /** Prefix of the namespace, before its unique part. */
   readonly name: string;
-  readonly preview?: Partial<PreviewOptions>;
+  readonly previewSettings?: Partial<PreviewOptions>;
   /** @default - a database in memory */
   readonly recordsFile?: string;
 }
@@ -57,12 +57,12 @@ const NO_GATEWAY = 'none';
 
 export async function openPlaneHarness(here: Cluster, options: PlaneHarnessOptions): Promise<PlaneHarness> {
   const namespace = `plane-${options.name}-${process.pid}-${Math.random().toString(36).slice(2, 7)}`;
-  const preview = {
+  const previewSettings = {
     ...PREVIEW,
     gatewayName: NO_GATEWAY,
     gatewayNamespace: namespace,
     namespace,
-    ...options.preview,
+    ...options.previewSettings,
   };
   const access = await readKubeconfig(here.kubeconfig);
   const records = openSqliteRecords({ file: options.recordsFile ?? ':memory:' });
@@ -79,11 +79,11 @@ export async function openPlaneHarness(here: Cluster, options: PlaneHarnessOptio
   return {
     namespace,
     access,
-    preview,
+    previewSettings,
     records,
     client,
     another: ({ machine = systemClock, clock = machine, through = access } = {}) => ({
-      ...functionDeps(connect(through, machine), preview, clock),
+      ...functionDeps(connect(through, machine), previewSettings, clock),
       records,
     }),
     makeRun: () => aRun(randomIds.run(), { sandboxId: randomIds.sandbox(), createdAt: new Date() }),

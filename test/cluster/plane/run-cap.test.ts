@@ -15,7 +15,7 @@ suite('the cap of a run on a real API server', missing(), () => {
   let harness: PlaneHarness;
   let functions: FunctionDeps[];
   beforeAll(async () => {
-    harness = await openPlaneHarness(await cluster(), { name: 'cap', preview: { maxPerRun: 3 } });
+    harness = await openPlaneHarness(await cluster(), { name: 'cap', previewSettings: { maxPerRun: 3 } });
     functions = PORTS.map(() => harness.another());
   });
   afterAll(() => harness.close());

@@ -52,7 +52,7 @@ export function previewRights(
       const client = createKubernetesClient({ access: { server, ca, token: async () => secret.trim() } });
       const plane = createKubernetesPlane({
         client,
-        preview: previewOptions({
+        previewSettings: previewOptions({
           zoneSuffix: ZONE,
           gatewayName: 'agentweaver-preview-gateway',
           gatewayNamespace: NAMESPACES.gateway,

@@ -15,7 +15,7 @@ function depsFor(http: HttpFinding, speaksTls: boolean): DiagnoseSandboxDeps {
       dial: async () => new Duplex({ read: () => undefined }),
     } as unknown as DiagnoseSandboxDeps['sandboxes'],
     plane: { needsOpenAddress: false },
-    preview: { allowedPortMin: 3000, allowedPortMax: 9000 } as DiagnoseSandboxDeps['preview'],
+    previewSettings: { allowedPortMin: 3000, allowedPortMax: 9000 } as DiagnoseSandboxDeps['previewSettings'],
     probe: {
       get: async () => http,
       speaksTls: async () => speaksTls,

@@ -157,8 +157,8 @@ describe('reaping previews', () => {
     await harness.start(run);
     await harness.start(running);
     await harness.records.runs.complete(run.id, NOON);
-    const preview = { ...harness.preview, keepAfterRun };
-    expect((await reapPreviews({ ...harness.deps, preview })).reaped).toBe(reaped);
+    const preview = { ...harness.previewSettings, keepAfterRun };
+    expect((await reapPreviews({ ...harness.deps, previewSettings: preview })).reaped).toBe(reaped);
     expect(harness.plane.stored.size).toBe(2 - reaped);
   });
 
@@ -189,7 +189,10 @@ describe('reaping previews', () => {
       await harness.records.sandboxes.setObserved(destroyed.sandboxId, 'destroyed');
       await harness.records.runs.complete(completed.id, NOON);
       const reap = () =>
-        reapPreviews({ ...harness.deps, preview: { ...harness.preview, keepAfterRun: false } });
+        reapPreviews({
+          ...harness.deps,
+          previewSettings: { ...harness.previewSettings, keepAfterRun: false },
+        });
       for (let minute = 1; minute < 10; minute += 1) {
         harness.clock.advance(MINUTE);
         expect(await reap()).toEqual({ ...REST, seen: 0, reaped: 0 });

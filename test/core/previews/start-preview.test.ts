@@ -87,7 +87,7 @@ describe('starting a preview', () => {
     const run = await harness.makeRun();
     const plane = {
       ...harness.plane,
-      serves: async () => ({ ready: false, reason: 'nothing_listens' }) as const,
+      awaitReady: async () => ({ ready: false, reason: 'nothing_listens' }) as const,
     };
     const { preview, readiness } = await startPreview({ ...harness.deps, plane }, { run, targetPort: 3000 });
     expect(readiness).toEqual({ ready: false, reason: 'nothing_listens' });
@@ -130,7 +130,7 @@ describe('starting a preview', () => {
   test('starts for a completed run only if previews outlive runs', async () => {
     const run = { ...(await harness.makeRun()), status: 'completed' as const, completedAt: NOON };
     expect((await harness.start(run)).preview.runId).toBe(run.id);
-    const strict = { ...harness.deps, preview: { ...harness.preview, keepAfterRun: false } };
+    const strict = { ...harness.deps, previewSettings: { ...harness.previewSettings, keepAfterRun: false } };
     expect(await codeOf(startPreview(strict, { run, targetPort: 3001 }))).toBe('run_ended');
   });
 

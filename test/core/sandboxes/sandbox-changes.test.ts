@@ -64,7 +64,7 @@ describe('the timeline of a run', () => {
     quotas: NO_QUOTAS,
     runSharing: 'private' as const,
     plane: memoryPreviewPlane({ clock }),
-    preview: previewOptions(),
+    previewSettings: previewOptions(),
     images: [],
   });
   const log = async (runId: string) =>

@@ -56,9 +56,11 @@ describe('a preview that an agent requests', () => {
     const leaving = new AbortController();
     const plane: typeof harness.plane = {
       ...harness.plane,
-      serves: (preview, signal) => {
+      awaitReady: (preview, signal) => {
         leaving.abort();
-        return signal?.aborted === true ? Promise.reject(new Error('gone')) : harness.plane.serves(preview);
+        return signal?.aborted === true
+          ? Promise.reject(new Error('gone'))
+          : harness.plane.awaitReady(preview);
       },
     };
     const opening = open({}, { signal: leaving.signal }, { ...deps, plane });
@@ -71,9 +73,9 @@ describe('a preview that an agent requests', () => {
   test('keeps its URL if it is stopped while it starts', async () => {
     const plane: typeof harness.plane = {
       ...harness.plane,
-      serves: async (preview, signal) => {
+      awaitReady: async (preview, signal) => {
         await revokePreview(deps, { run, targetPort: 3000 });
-        return harness.plane.serves(preview, signal);
+        return harness.plane.awaitReady(preview, signal);
       },
     };
     const opening = failure(open({}, {}, { ...deps, plane }));
@@ -158,7 +160,7 @@ describe('a preview that an agent requests', () => {
         .map(({ data }) => [data['source'], data['policy_id']]);
 
     test('opens if the installation approves everything', async () => {
-      await open({}, {}, { ...deps, preview: { ...deps.preview, autoApprove: true } });
+      await open({}, {}, { ...deps, previewSettings: { ...deps.previewSettings, autoApprove: true } });
       expect(await types()).toEqual(['tool.approved', 'preview.opened']);
       expect(await sources()).toEqual([['installation', undefined]]);
     });
@@ -305,7 +307,7 @@ describe('a preview that an agent requests', () => {
       await opening;
     });
 
-    test.each(['touch', 'serves'] as const)(
+    test.each(['touch', 'awaitReady'] as const)(
       'asks if it is ended just after it was seen open: %s',
       async (step) => {
         const { preview } = await harness.start(run);
@@ -316,9 +318,9 @@ describe('a preview that an agent requests', () => {
             if (step === 'touch') await end();
             return harness.plane.touch(...args);
           },
-          serves: async (seen, signal) => {
-            if (step === 'serves') await end();
-            return harness.plane.serves(seen, signal);
+          awaitReady: async (seen, signal) => {
+            if (step === 'awaitReady') await end();
+            return harness.plane.awaitReady(seen, signal);
           },
         };
         const opening = open({}, {}, { ...deps, plane });
@@ -361,7 +363,7 @@ describe('a preview that an agent requests', () => {
     });
 
     test('refuses a run that has ended, if previews end with it', async () => {
-      const strict = { ...deps, preview: { ...deps.preview, keepAfterRun: false } };
+      const strict = { ...deps, previewSettings: { ...deps.previewSettings, keepAfterRun: false } };
       const ended: RunRecord = { ...run, status: 'completed', completedAt: NOON };
       expect(await codeOf(open({ run: ended }, {}, strict))).toBe('run_ended');
       expect(await types()).toEqual([]);
@@ -379,7 +381,7 @@ describe('a preview that an agent requests', () => {
 
     test('refuses a preview over the global cap', async () => {
       for (let at = 0; at < 20; at += 1) await harness.start(await harness.makeRun());
-      const full = { ...deps, preview: { ...deps.preview, maxTotal: 20 } };
+      const full = { ...deps, previewSettings: { ...deps.previewSettings, maxTotal: 20 } };
       expect(await codeOf(open({}, {}, full))).toBe('too_many_previews');
       expect(await types()).toEqual([]);
     });

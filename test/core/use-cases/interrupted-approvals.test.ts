@@ -66,7 +66,10 @@ describe('a preview that an agent requests, when it is interrupted,', () => {
     });
 
     test('is rejected when a run asks too often', async () => {
-      const wide = { ...deps, preview: { ...deps.preview, maxPerRun: 1_000, maxTotal: 1_000 } };
+      const wide = {
+        ...deps,
+        previewSettings: { ...deps.previewSettings, maxPerRun: 1_000, maxTotal: 1_000 },
+      };
       const leave = new AbortController();
       const openings = Array.from({ length: 256 }, (_, at) =>
         open({ targetPort: 3000 + at }, { signal: leave.signal }, wide).catch((error: unknown) => error),

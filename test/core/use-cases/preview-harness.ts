@@ -37,7 +37,7 @@ export async function previewHarness(change: Partial<PreviewOptions> = {}) {
     sandboxes,
     tokens,
     clock,
-    preview: previewOptions(change),
+    previewSettings: previewOptions(change),
     quotas: NO_QUOTAS,
   };
 

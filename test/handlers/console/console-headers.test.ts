@@ -25,12 +25,12 @@ describe('a page of the console', () => {
     ],
     ['nowhere, where they have no URLs', undefined, { enabled: false }, "frame-src 'none'"],
   ])('may show previews %s', (_, publicUrl, preview, expected) => {
-    const found = policy({ preview: previewOptions(preview), publicUrl });
+    const found = policy({ previewSettings: previewOptions(preview), publicUrl });
     expect(found.filter((each) => each.startsWith('frame-src'))).toEqual([expected]);
   });
 
   test('may run, load and ask nothing else but its own', () => {
-    expect(policy({ preview: previewOptions(), publicUrl: undefined }).slice(0, 6)).toEqual([
+    expect(policy({ previewSettings: previewOptions(), publicUrl: undefined }).slice(0, 6)).toEqual([
       "default-src 'none'",
       "script-src 'self'",
       "style-src 'self'",

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocketServer } from 'ws';
-import { appProbe } from '#adapters/gateway/http-app-probe.ts';
+import { appProbe } from '#adapters/previews/http-app-probe.ts';
 import { guessFramework } from '#core/diagnosis/framework.ts';
 
 const servers: Server[] = [];

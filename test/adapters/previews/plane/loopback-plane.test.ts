@@ -4,10 +4,10 @@ import { type AddressInfo, connect } from 'node:net';
 import { once } from 'node:events';
 import { Duplex, PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
+import { createLoopbackPlane } from '#adapters/previews/loopback-plane.ts';
 import { PortholeError } from '#base/errors.ts';
-import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
-import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { previewPlaneContract } from '../../../contracts/preview-plane.contract.ts';
+import { pinnedClock } from '../../../doubles/pinned-clock.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 const SANDBOX = { id: 'box', podName: 'box', listens: 3000, silent: 3001 };

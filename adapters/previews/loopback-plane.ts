@@ -120,7 +120,7 @@ export function createLoopbackPlane({
       return { preview: (await pending).preview, created: true };
     },
 
-    async serves(preview, signal) {
+    async awaitReady(preview, signal) {
       const { name, uid } = preview;
       const session = sessions.get(name);
       // A new version: a start that saw the unconfirmed one must not withdraw a confirmed session.

@@ -18,6 +18,7 @@ import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 import type { Services } from '../services.ts';
 import { PageResultDto, toPageResultDto } from './page-routes.ts';
 
+// POST …/preview is for agents, and asks a person first. POST …/port-forward is for owners.
 const PREVIEW = '/api/runs/{id}/sandbox/preview';
 const PORT_FORWARD = '/api/runs/{id}/sandbox/port-forward';
 

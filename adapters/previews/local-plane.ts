@@ -48,8 +48,8 @@ export interface LocalPlane extends PreviewPlane {
  * is one rename: each call is atomic, and a crash leaves a preview in its old or its new state.
  *
  * A preview from `open` counts and is listed, but it is only in memory, serves nothing and cannot
- * be kept alive until `serves` confirms it. So a start that loses against a stop never restores the
- * stopped URL, and a crash during a start leaves nothing.
+ * be kept alive until `awaitReady` confirms it. So a start that loses against a stop never restores
+ * the stopped URL, and a crash during a start leaves nothing.
  */
 export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalPlane> {
   const { zone, maxTotal, clock, sandboxes, address } = options;
@@ -123,7 +123,7 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       return { preview: withUrl(stored), created: true };
     },
 
-    async serves(preview, signal): Promise<Readiness> {
+    async awaitReady(preview, signal): Promise<Readiness> {
       const stored = live.get(preview.name);
       if (stored?.uid === preview.uid && unconfirmed.has(stored.name)) write(stored);
       return probeApp(sandboxes, preview, signal);

@@ -13,13 +13,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
-import { type LocalPlane, openLocalPlane } from '#adapters/gateway/local-plane.ts';
+import { type LocalPlane, openLocalPlane } from '#adapters/previews/local-plane.ts';
 import { PortholeError } from '#base/errors.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { formatPreviewToken, previewName } from '#core/previews/preview-token.ts';
-import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
-import { pinnedClock } from '#test/doubles/pinned-clock.ts';
-import { collect } from '#test/support/collect.ts';
+import { previewPlaneContract } from '../../../contracts/preview-plane.contract.ts';
+import { pinnedClock } from '../../../doubles/pinned-clock.ts';
+import { collect } from '../../../support/collect.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 const SANDBOX = { id: 'box', podName: 'box', listens: 3000, silent: 3001 };
@@ -118,7 +118,7 @@ describe('the local gateway', () => {
     expect(readdirSync(folder)).toEqual([]);
     expect(await collect(plane.list())).toEqual([preview]);
 
-    await plane.serves(preview);
+    await plane.awaitReady(preview);
     expect(plane.lookup(wanted.token)?.uid).toBe(preview.uid);
     expect(readdirSync(folder)).toEqual([`${preview.name}.json`]);
     expect(statSync(join(folder, `${preview.name}.json`)).mode & 0o777).toBe(0o600);
@@ -127,7 +127,7 @@ describe('the local gateway', () => {
   test('changes the version at the confirmation, so that a reaper with the version before does not close it', async () => {
     const plane = await open(folder);
     const { preview } = await plane.open(spec('a'));
-    await plane.serves(preview);
+    await plane.awaitReady(preview);
     expect(await plane.close(preview, { uid: preview.uid, version: preview.version })).toBe(false);
   });
 
@@ -136,7 +136,7 @@ describe('the local gateway', () => {
     const { preview: first } = await plane.open(spec('a'));
     await plane.close(first);
     await plane.open(spec('a'));
-    await plane.serves(first);
+    await plane.awaitReady(first);
     expect(plane.lookup(first.token)).toBeUndefined();
   });
 
@@ -147,7 +147,7 @@ describe('the local gateway', () => {
     for (const seed of ['a', 'b', 'c']) opened.push((await plane.open(spec(seed))).preview);
     clock.advance(-60_000);
     opened.push((await plane.open(spec('d'))).preview);
-    await plane.serves(opened.at(-1) as (typeof opened)[0]);
+    await plane.awaitReady(opened.at(-1) as (typeof opened)[0]);
     opened.push((await (await open(folder, clock)).open(spec('e'))).preview);
     const times = opened.map((preview) => preview.createdAt.getTime() - NOON.getTime());
     expect(times).toEqual([0, 1, 2, 3, 4]);
@@ -160,7 +160,7 @@ describe('the local gateway', () => {
   ])('says at once why it is not ready %s', async (_name, change, reason) => {
     const plane = await open(folder);
     const { preview } = await plane.open(spec('a', change));
-    expect(await plane.serves(preview)).toEqual({ ready: false, reason });
+    expect(await plane.awaitReady(preview)).toEqual({ ready: false, reason });
     expect(plane.lookup(preview.token)?.uid).toBe(preview.uid);
   });
 
@@ -169,7 +169,7 @@ describe('the local gateway', () => {
     const ended: string[] = [];
     plane.onClosed(({ name }) => void ended.push(name));
     const { preview } = await plane.open(spec('a'));
-    await plane.serves(preview);
+    await plane.awaitReady(preview);
     await plane.close(preview, { version: 'stale' });
     await plane.close(preview);
     await plane.close(preview);

@@ -17,7 +17,7 @@ import {
 } from '../http/event-stream-response.ts';
 import { defineRoute, json } from '../route.ts';
 import type { Services } from '../services.ts';
-import { RunPath } from './run-routes.ts';
+import { RunPath } from '../runs/run-routes.ts';
 
 const OUTCOME = { approve: 'approved', deny: 'denied' } as const;
 
