@@ -97,7 +97,7 @@ export const consoleAssetRoute = defineRoute('getConsoleAsset', 'GET', '/assets/
       'cache-control': 'public, max-age=31536000, immutable',
       vary: 'accept-encoding',
       'x-content-type-options': 'nosniff',
-      // CSP of a worker is that of its script: the parser of PDFs can request nothing.
+      // An asset that is opened as a page can load nothing.
       'content-security-policy': "default-src 'none'",
     });
   },

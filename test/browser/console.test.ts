@@ -198,7 +198,6 @@ suite('the console, in a real browser', chromiumMissing, () => {
         200,
         'public, max-age=31536000, immutable',
       ]);
-      // That of the worker which reads PDFs.
       expect(answer.headers['content-security-policy']).toBe("default-src 'none'");
     });
   });

@@ -5,7 +5,6 @@ import { formatSize } from '../live/clock.ts';
 import { checkConnection, whenConnected } from '../live/connection.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button, Empty, Pending, Problem } from '../parts/elements.tsx';
-import { lazyPart } from '../parts/lazy-part.tsx';
 import {
   addressOfFile,
   isPdf,
@@ -19,19 +18,15 @@ import {
 import { readBeginning } from './read-beginning.ts';
 import { TextFile } from './text-file.tsx';
 
-// Loaded lazily: most files are no PDF.
-const PdfView = lazyPart(() => import('./pdf-view.tsx'));
-
 /** Maximum bytes shown of a longer text. */
 const SHOWN_TEXT = 262_144;
-/** Of a picture or a PDF, in bytes. */
+/** Of a picture, in bytes. */
 const MAX_PICTURE_BYTES = 16_777_216;
 
 type Shown =
   | { readonly kind: 'text'; readonly text: Text }
   | { readonly kind: 'beginning'; readonly text: string }
   | { readonly kind: 'picture'; readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string }
-  | { readonly kind: 'pdf'; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'none'; readonly words: string };
 
 export interface FileViewProps {
@@ -49,8 +44,8 @@ export interface FileViewProps {
 }
 
 /**
- * One file: an editable text, an image, a PDF, or a note that it is none of these. No code of a
- * sandbox runs here.
+ * One file: an editable text, an image, or a note that it is neither. No code of a sandbox runs
+ * here.
  */
 export default function FileView({
   sandboxId,
@@ -71,7 +66,7 @@ export default function FileView({
     setShown(undefined);
     readBeginning(
       address,
-      (head) => (pictureType(head) !== undefined || isPdf(head) ? MAX_PICTURE_BYTES : MAX_TEXT_BYTES),
+      (head) => (pictureType(head) !== undefined ? MAX_PICTURE_BYTES : MAX_TEXT_BYTES),
       ended.signal,
     ).then(
       ({ bytes, isCut }) => setShown(classified(bytes, isCut)),
@@ -136,7 +131,6 @@ export default function FileView({
         <Pending words={problem?.words} onRetry={() => setAttempt((count) => count + 1)} />
       ) : null}
       {shown?.kind === 'picture' ? <Picture {...shown} name={name} /> : null}
-      {shown?.kind === 'pdf' ? <PdfView bytes={shown.bytes} name={name} /> : null}
       {shown?.kind === 'none' ? (
         <Empty title={shown.words}>
           <p>Download it to see what is in it.</p>
@@ -169,11 +163,7 @@ function classified(bytes: Uint8Array<ArrayBuffer>, isCut: boolean): Shown {
       ? { kind: 'none', words: `This picture has more than ${formatSize(MAX_PICTURE_BYTES)}` }
       : { kind: 'picture', bytes, type };
   }
-  if (isPdf(bytes)) {
-    return isCut
-      ? { kind: 'none', words: `This PDF has more than ${formatSize(MAX_PICTURE_BYTES)}` }
-      : { kind: 'pdf', bytes };
-  }
+  if (isPdf(bytes)) return { kind: 'none', words: 'PDFs are not shown here' };
   const text = textOf(bytes, isCut);
   if (text === undefined) return { kind: 'none', words: 'This file is not text' };
   if (!isCut) return { kind: 'text', text };

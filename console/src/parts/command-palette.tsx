@@ -10,7 +10,6 @@ import { PANE_NAMES } from '../workspace/use-panes.ts';
 import { Button, Fact } from './elements.tsx';
 import { ModalDialog } from './dialog-form.tsx';
 import PickDialog, { type Pick } from './pick-dialog.tsx';
-import { showTourStep } from './tour-step.ts';
 
 /** What is open in front of the page. */
 export type Palette = 'commands' | 'keys';
@@ -72,7 +71,6 @@ export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
     else if (id.startsWith('pane ')) {
       navigate(`${path}${placeAfter(window.location.search, { pane: id.slice(5) || undefined })}`);
     } else if (id === 'keys') onShow('keys');
-    else if (id === 'tour') showTourStep(1);
     else chooseTheme(id as Theme);
   };
   if (shown === 'commands') {
@@ -122,6 +120,5 @@ function commandsOf(path: string): readonly Pick[] {
     { id: '/v1/openapi', words: 'Open the API reference' },
     ...Object.entries(THEMES).map(([id, words]) => ({ id, words })),
     { id: 'keys', words: 'Show the keyboard keys', note: '?' },
-    { id: 'tour', words: 'Show the tour' },
   ];
 }

@@ -7,7 +7,6 @@ import type { Palette } from './command-palette.tsx';
 import { Button, Icon } from './elements.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { lazyPart } from './lazy-part.tsx';
-import { Tour } from './tour.tsx';
 
 // Loaded with its first use.
 const CommandPalette = lazyPart(() => import('./command-palette.tsx'), null);
@@ -81,7 +80,6 @@ export function Shell({ session, waiting, children }: ShellProps) {
       </header>
       <main id="page" tabIndex={-1}>
         <LostConnection />
-        <Tour />
         <ErrorBoundary at={location}>{children}</ErrorBoundary>
       </main>
       {palette === undefined ? null : <CommandPalette shown={palette} onShow={setPalette} />}

@@ -1,10 +1,8 @@
-import { useEffect } from 'react';
 import { useLocation } from 'wouter';
 import { addressOf, call, request } from '../api/client.ts';
 import { useAnswer, useAttempt } from '../live/use-live.ts';
 import { Button, Empty, Problem } from '../parts/elements.tsx';
 import { CopyButton } from '../parts/copy-text.tsx';
-import { offerTour, showTourStep, tourStep } from '../parts/tour-step.ts';
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -36,7 +34,6 @@ porthole preview 3000 >>agent.log 2>&1`;
 export function FirstRun() {
   const [, navigate] = useLocation();
   const { busy, problem, attempt, retry } = useAttempt();
-  useEffect(offerTour, []);
   const begin = async () => {
     const run = await call('POST /api/runs', { body: { title: 'A first preview' } });
     const path = { id: run.sandbox_id };
@@ -48,7 +45,6 @@ export function FirstRun() {
       headers: { accept: 'application/json' },
       body: { argv },
     });
-    if (tourStep() === 1) showTourStep(2);
     navigate(`/runs/${encodeURIComponent(run.run_id)}`);
   };
   return (

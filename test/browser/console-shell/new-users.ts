@@ -5,14 +5,6 @@ import { decide, LOOKS, violations } from '../support/console-fixture.ts';
 
 const MINUTE = 60_000;
 
-interface Covered {
-  readonly ownerDocument: {
-    elementFromPoint(x: number, y: number): { closest(selector: string): unknown } | null;
-  };
-  scrollIntoView(): void;
-  getBoundingClientRect(): { left: number; top: number; width: number; height: number };
-}
-
 /** The first minutes of new users, each on a new host. */
 export function newUsers(browser: () => Browser): void {
   test.each(['light', 'a phone'] as const)(
@@ -60,61 +52,5 @@ export function newUsers(browser: () => Browser): void {
       }
     },
     2 * MINUTE,
-  );
-
-  test(
-    'a new user gets a tour of three steps, which covers no request and ends for good',
-    async () => {
-      const fresh = await startTestHost();
-      const context = await browser().newContext(LOOKS['a phone']);
-      const page = await context.newPage();
-      const tour = page.getByRole('region', { name: 'Tour' });
-      const press = async (name: string) => {
-        await tour.getByRole('button', { name }).focus();
-        await page.keyboard.press('Enter');
-      };
-      try {
-        await page.goto(fresh.host.url);
-        await tour.getByText('step 1 of 3').waitFor();
-        await page.getByRole('button', { name: 'Try it' }).click();
-        await tour.getByText('step 2 of 3').waitFor();
-        await page.locator('.approval').waitFor();
-        for (const viewport of [LOOKS['a phone'].viewport, LOOKS.light.viewport]) {
-          await page.setViewportSize(viewport);
-          expect(
-            await page.locator('.approval button').evaluateAll((buttons) =>
-              (buttons as unknown as Covered[]).every((each) => {
-                each.scrollIntoView();
-                const { left, top, width, height } = each.getBoundingClientRect();
-                const found = each.ownerDocument.elementFromPoint(left + width / 2, top + height / 2);
-                return found?.closest('.approval') !== null;
-              }),
-            ),
-          ).toBe(true);
-        }
-        expect(await violations(page)).toEqual([]);
-        await page.reload();
-        await tour.getByText('step 2 of 3').waitFor();
-        await press('Next');
-        await tour.getByText('step 3 of 3').waitFor();
-        await page.keyboard.press('Escape');
-        await tour.waitFor({ state: 'detached' });
-        expect(await page.evaluate('document.activeElement.id')).toBe('page');
-        await page.reload();
-        await page.getByText('Live', { exact: true }).waitFor();
-        expect(await tour.count()).toBe(0);
-        // A terminal that is ready takes the focus, and its keys, unless the page has it.
-        await page.locator('#page').focus();
-        await page.keyboard.press('ControlOrMeta+k');
-        await page.getByRole('menuitem', { name: 'Show the tour' }).click();
-        await tour.getByText('step 1 of 3').waitFor();
-        await press('Skip the tour');
-        await tour.waitFor({ state: 'detached' });
-      } finally {
-        await context.close();
-        await fresh.end();
-      }
-    },
-    MINUTE,
   );
 }
