@@ -36,6 +36,10 @@ export interface Ids {
   snapshot(): string;
   /** `dlg_` + ULID. */
   delegation(): string;
+  /** `key_` + ULID: names an API key. */
+  apiKeyId(): string;
+  /** `porthole_` + 48 hexadecimal digits (192 random bits): the API key itself, a secret. */
+  apiKey(): string;
   /** `msg_` + ULID. */
   message(): string;
   /** `look_` + ULID. */

@@ -37,6 +37,7 @@ export const ERROR_CATALOGUE = {
   skill_not_found: { status: 404, retryable: false },
   image_not_found: { status: 404, retryable: false },
   delegation_not_found: { status: 404, retryable: false },
+  key_not_found: { status: 404, retryable: false },
   message_not_found: { status: 404, retryable: false },
   look_not_found: { status: 404, retryable: false },
   element_not_found: { status: 404, retryable: false },
@@ -90,6 +91,7 @@ export const ERROR_CATALOGUE = {
   too_many_looks: { status: 429, retryable: true },
   too_many_messages: { status: 429, retryable: false },
   too_many_delegations: { status: 429, retryable: true },
+  too_many_keys: { status: 429, retryable: false },
   headers_too_large: { status: 431, retryable: false },
   internal_error: {
     status: 500,

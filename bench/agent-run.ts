@@ -45,6 +45,7 @@ export async function createAgentRun() {
     tokens,
     records,
     clock: systemClock,
+    unrecorded: nothing,
   });
   const { requestLimits } = readConfig({});
   const services = {

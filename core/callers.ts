@@ -6,6 +6,7 @@ import type { SandboxRecord } from './sandboxes/sandbox-records.ts';
 import type { Grant } from './delegations/delegation-store.ts';
 import { isOfService } from './sandboxes/sandbox-owner.ts';
 import type { Actor, Role } from './runs/timeline.ts';
+import type { KeyScope } from './auth/api-key-store.ts';
 
 /** The session that a browser showed. */
 export interface SessionRef {
@@ -21,8 +22,12 @@ export interface Person {
   readonly admin: boolean;
   /** Absent if the caller used a key or a token. */
   readonly session?: SessionRef;
-  /** When the caller's token expires; absent if the credential does not expire. */
+  /** When the caller's token or key expires; absent if the credential does not expire. */
   readonly expiresAt?: Date;
+  /** The identity provider that vouches for the person; absent: the configuration does. */
+  readonly issuer?: string;
+  /** The key that the person made for a program; absent for any other credential. */
+  readonly key?: { readonly id: string; readonly scope: KeyScope };
   /** How the request may reach what is shared; absent: the operation is for owners only. */
   readonly via?: SharedAccess;
 }

@@ -1,4 +1,5 @@
 import type { ApprovalRecords, PolicyRecords } from './approvals/approval-store.ts';
+import type { ApiKeyRecords } from './auth/api-key-store.ts';
 import type { ArchiveRecords } from './archives/archive-store.ts';
 import type { DelegationRecords } from './delegations/delegation-store.ts';
 import type {
@@ -48,6 +49,7 @@ export interface Records {
   readonly inbox: InboxRecords;
   readonly viewers: ViewerRecords;
   readonly endedSessions: EndedSessionRecords;
+  readonly apiKeys: ApiKeyRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   /** Whether the database answered the last request. */

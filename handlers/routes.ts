@@ -1,3 +1,4 @@
+import { apiKeyRoutes } from './auth/api-key-routes.ts';
 import { delegationRoutes } from './auth/delegation-routes.ts';
 import { oauthMetadataRoutes } from './auth/oauth-metadata-routes.ts';
 import { oidcRoutes } from './auth/oidc-routes.ts';
@@ -88,6 +89,7 @@ export const ROUTES: readonly Route[] = [
   ...toolRunRoutes,
   ...archiveRoutes,
   ...warmPoolRoutes,
+  ...apiKeyRoutes,
   ...signInRoutes,
   ...oidcRoutes,
   ...oauthMetadataRoutes,

@@ -207,6 +207,7 @@ export async function openServices({
       tokens,
       records,
       clock,
+      unrecorded: (err) => log.warn({ err }, 'use of a key not recorded'),
     });
     const watcher = new GuestWatcher({
       guests,

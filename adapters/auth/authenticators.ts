@@ -1,11 +1,12 @@
+import { type ApiKeyRecord, isApiKey, keyDigest } from '#core/auth/api-key-store.ts';
 import type { Authenticator, Tokens } from '#core/auth/authenticator.ts';
 import { type Agent, type Delegate, LOCAL, type Person, SERVICE } from '#core/callers.ts';
 import { WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
-import type { Clock } from '#base/clock-and-ids.ts';
+import { type Clock, type Owner, sameOwner } from '#base/clock-and-ids.ts';
 import type { Records } from '#core/records.ts';
 import { createOidcSignIn } from './oidc-sign-in.ts';
 import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
-import { configuredDigest, createSealedSessions, keyDigest } from './sealed-sessions.ts';
+import { configuredDigest, createSealedSessions } from './sealed-sessions.ts';
 import type { Seals } from './sealed-texts.ts';
 
 interface Verifying {
@@ -78,6 +79,33 @@ async function delegateOf(
   return { ...delegate, grant, delegationId, tokenVersion: null, expiresAt };
 }
 
+/** A key's last use is written this often, in milliseconds: not for each request. */
+const USE_WRITTEN_EVERY_MS = 60_000;
+
+/**
+ * The person with a key that they made. Reads the records on each call and caches nothing, so that
+ * a revocation on any instance takes effect everywhere at once.
+ * @param makerOf the rights that the maker has now; undefined: none
+ */
+async function personOfKey(
+  credential: string,
+  makerOf: (key: ApiKeyRecord) => Person | undefined,
+  { records: { apiKeys }, clock, unrecorded }: Pick<AuthenticatorOptions, 'records' | 'clock' | 'unrecorded'>,
+): Promise<Person | undefined> {
+  const now = clock.now();
+  const record = await apiKeys.findByDigest(keyDigest(credential));
+  if (record === undefined || record.expiresAt <= now) return undefined;
+  const maker = makerOf(record);
+  if (maker === undefined) return undefined;
+  const { id, scope, lastUsedAt, expiresAt } = record;
+  const notSince = new Date(now.getTime() - USE_WRITTEN_EVERY_MS);
+  if (lastUsedAt === null || lastUsedAt <= notSince) {
+    // A full disk must not refuse a key.
+    await apiKeys.markUsed(id, now, notSince).catch(unrecorded);
+  }
+  return { ...maker, admin: maker.admin && record.admin, expiresAt, key: { id, scope } };
+}
+
 interface AuthenticatorOptions extends Verifying {
   readonly serviceKey: string | undefined;
   readonly apiKeys: Readonly<
@@ -88,11 +116,14 @@ interface AuthenticatorOptions extends Verifying {
         readonly client: { readonly id: string; readonly secret: string | undefined } | undefined;
       })
     | undefined;
+  /** The use of a key could not be written. */
+  readonly unrecorded: (error: unknown) => void;
   /** Encrypts browser sessions. Without it, there are no browser sessions. */
   readonly seals?: Seals | undefined;
 }
 
 /**
+ * Authenticates credentials: agent tokens, then keys, sandbox credentials and tokens of the OpenID
  * Authenticates credentials: agent tokens, then keys, sandbox credentials and tokens of the OpenID
  * Connect issuer. Agents call most often. Keys are looked up by their SHA-256 digest, so that the
  * duration of a look-up reveals nothing about a key.
@@ -105,6 +136,7 @@ export function createAuthenticator({
   tokens,
   records,
   clock,
+  unrecorded,
 }: AuthenticatorOptions): Authenticator {
   const byHash = new Map<string, Person>();
   for (const [key, person] of Object.entries(apiKeys))
@@ -129,16 +161,30 @@ export function createAuthenticator({
               : createOidcSignIn({ ...oidc, client: oidc.client }, clock),
         });
 
+  const withoutCredential = isConfigured ? undefined : LOCAL;
+  const makerOf = ({ owner, issuer }: ApiKeyRecord): Person | undefined => {
+    if (issuer === null)
+      return configured(owner, [...byHash.values(), ...(withoutCredential ? [LOCAL] : [])]);
+    return issuer === oidc?.issuer ? { kind: 'person', ...owner, admin: false, issuer } : undefined;
+  };
+
   return {
-    withoutCredential: isConfigured ? undefined : LOCAL,
+    withoutCredential,
     sessions: isConfigured ? sessions : undefined,
     async authenticate(credential) {
       const agent = await agents.authenticate(credential);
       if (agent !== undefined) return agent;
       const known = byHash.get(keyDigest(credential));
       if (known !== undefined) return known;
+      if (isApiKey(credential)) return personOfKey(credential, makerOf, { records, clock, unrecorded });
       if (!isToken(credential)) return undefined;
       return (await delegateOf(credential, { tokens, records, clock })) ?? (await verifyOidc?.(credential));
     },
   };
+}
+
+/** The person as the configuration has them now, with the rights of all of their keys there. */
+function configured(owner: Owner, people: readonly Person[]): Person | undefined {
+  const same = people.filter((person) => sameOwner(person, owner));
+  return same.find(({ admin }) => admin) ?? same[0];
 }

@@ -57,6 +57,7 @@ export function createOidcVerifier(
         user: payload.sub,
         org,
         admin: payload[options.adminClaim] === true,
+        issuer: options.issuer,
         // `exp` is required above.
         expiresAt: new Date((payload.exp ?? 0) * 1_000),
       };

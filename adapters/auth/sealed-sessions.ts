@@ -1,5 +1,6 @@
-import { hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { keyDigest } from '#core/auth/api-key-store.ts';
 import type {
   EndedSessionRecords,
   EndedSignIn,
@@ -69,7 +70,8 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
   /** Returns undefined when the key or the provider is no longer configured. */
   const personOf = (content: z.infer<typeof Content>): Person | undefined => {
     if ('key' in content) return keys.get(content.key);
-    return content.provider === oidc?.provider ? { kind: 'person', ...content.person } : undefined;
+    if (oidc === undefined || content.provider !== oidc.provider) return undefined;
+    return { kind: 'person', ...content.person, issuer: oidc.issuer };
   };
   return {
     methods: [
@@ -151,11 +153,6 @@ function problemOf(
   if (iss !== undefined && iss !== begun.issuer) return 'wrong_issuer';
   if (error !== undefined) return error === 'access_denied' ? 'denied' : 'provider_error';
   return undefined;
-}
-
-/** SHA-256 of an API key, in base64, for places where the key itself must not be stored. */
-export function keyDigest(key: string): string {
-  return hash('sha256', key, 'base64');
 }
 
 /** How a configuration names a key that it does not hold: by `sha256:` and its digest. */

@@ -15,6 +15,7 @@ export const MIGRATION_NAMES = [
   '0023-lists',
   '0025-sharing',
   '0026-run-viewers',
+  '0027-api-keys',
 ] as const;
 
 /** The name of a noted step that is of a newer version than these ones. */

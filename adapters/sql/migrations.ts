@@ -219,6 +219,16 @@ const STEPS: Readonly<Record<(typeof MIGRATION_NAMES)[number], string>> = {
       run_id TEXT not null, viewer TEXT not null, seen_at TEXT not null,
       constraint run_viewers_key primary key (run_id, viewer));
     create index run_viewers_by_time on run_viewers (seen_at)`,
+
+  // Keys that people make for programs, by their SHA-256.
+  '0027-api-keys': `
+    create table api_keys (
+      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, name TEXT not null,
+      scope TEXT not null, admin integer not null, issuer TEXT, prefix TEXT not null,
+      digest TEXT not null, created_at TEXT not null, expires_at TEXT not null, last_used_at TEXT);
+    create unique index api_keys_by_digest on api_keys (digest);
+    create index api_keys_of_owner on api_keys (owner_org, owner_user, created_at, id);
+    create index api_keys_by_time on api_keys (created_at, id)`,
 };
 
 /** Every step, oldest first. */

@@ -1,4 +1,5 @@
 import type { Generated, Insertable, Selectable } from 'kysely';
+import type { ApiKeyRecord } from '#core/auth/api-key-store.ts';
 import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
 import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import type {
@@ -226,6 +227,7 @@ export interface SqlSchema {
     archive: Uint8Array;
     put_at: string;
   };
+  api_keys: Columns<ApiKeyRecord>;
   ended_sessions: {
     id: string;
     until: string;

@@ -4,6 +4,7 @@ import type { EndedSessionRecords } from '#core/auth/sign-in.ts';
 import { PortholeError } from '#base/errors.ts';
 import type { EventData, RunEvent, TimelineRecords } from '#core/runs/timeline.ts';
 import type { Records } from '#core/records.ts';
+import { apiKeyRecords } from './api-key-records.ts';
 import { approvalRecords } from './approval-records.ts';
 import { archiveRecords } from './archive-records.ts';
 import { delegationRecords } from './delegation-records.ts';
@@ -116,6 +117,7 @@ export function sqlRecords(
     inbox: inboxRecords(session, sealing),
     viewers: viewerRecords(session),
     endedSessions: endedSessionRecords(session),
+    apiKeys: apiKeyRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     isAnswering: session.isAnswering,
     close: session.close,

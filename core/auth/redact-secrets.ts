@@ -1,13 +1,15 @@
+import { API_KEY_PATTERN } from './api-key-store.ts';
 import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 
 /**
  * Secrets that no log line and no error may contain: preview tokens (also within host names),
- * signed tokens, bearer headers, passwords of URLs.
+ * signed tokens, API keys, bearer headers, passwords of URLs.
  */
 const SECRETS: readonly [RegExp, string][] = [
   [new RegExp(PREVIEW_TOKEN_PATTERN, 'gi'), '[preview token]'],
   // The lookahead finds the dot once for each word: a search from each `eyJ` takes quadratic time.
   [/(?<![\w-])(?=[\w-]+\.[\w-])([\w-]*?)\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, '$1[signed token]'],
+  [new RegExp(API_KEY_PATTERN, 'gi'), '[api key]'],
   [/\b(bearer\s+)[^\s"\\]+/gi, '$1[redacted]'],
   [/([?&]token=)[^&\s"\\]+/gi, '$1[redacted]'],
   // Database drivers include the URL in their errors.

@@ -77,6 +77,7 @@ function watchWhileValid(
 
 export interface WatchCredentialDeps {
   readonly records: {
+    readonly apiKeys: Pick<Records['apiKeys'], 'get' | 'watch'>;
     readonly delegations: Pick<Records['delegations'], 'tokenVersion' | 'get' | 'watch'>;
     readonly runs: Pick<Records['runs'], 'get' | 'sharingIn'>;
     readonly sandboxes: Pick<Records['sandboxes'], 'get'>;
@@ -177,5 +178,23 @@ export function watchSession(
   return watchWhileValid(clock, {
     validUntil: async () => ((await sessions.lasts(session)) ? session.expiresAt : undefined),
     over: () => new PortholeError('unauthorized', 'This session has ended', { remedy: 'sign in again.' }),
+  });
+}
+
+/** Watches a person's key while an operation that was started with it lasts. */
+export function watchApiKey(
+  { records: { apiKeys }, clock }: WatchCredentialDeps,
+  { id }: NonNullable<Person['key']>,
+): WatchedCredential {
+  return watchWhileValid(clock, {
+    async validUntil() {
+      const key = await apiKeys.get(id);
+      return key !== undefined && key.expiresAt > clock.now() ? key.expiresAt : undefined;
+    },
+    watch: (notify) => apiKeys.watch(id, notify),
+    over: () =>
+      new PortholeError('unauthorized', 'This key is no longer valid', {
+        remedy: 'ask its maker for another.',
+      }),
   });
 }

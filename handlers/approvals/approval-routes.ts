@@ -5,6 +5,7 @@ import { APPROVAL_SCOPE_HELP, APPROVAL_SCOPE_NAMES } from '#core/approvals/appro
 import type { WaitingApproval } from '#core/approvals/approval-store.ts';
 import { type FollowWaiting, MAX_WAITING } from '#core/approvals/pending-approvals.ts';
 import { type Caller, listedOwner, requirePerson } from '#core/callers.ts';
+import { PortholeError } from '#base/errors.ts';
 import { askedHost, denyHost } from '#core/network/change-network.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import {
@@ -53,6 +54,12 @@ export async function decide(
   body: z.output<typeof DecisionBody>,
 ): Promise<DecidedApproval> {
   const person = requirePerson(caller, 'decide on approvals');
+  // MCP's tools are one route, which agents have as well.
+  if (person.key?.scope === 'agent') {
+    throw new PortholeError('forbidden', 'A key with the scope agent cannot decide on approvals', {
+      remedy: 'decide in the console, or with a key with the scope full.',
+    });
+  }
   const run = await findRun(services, person, runId);
   const isNever = body.decision === 'deny' && body.scope === 'always';
   const host = isNever ? await askedHost(services, run.id, body.request_id) : undefined;

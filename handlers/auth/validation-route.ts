@@ -83,7 +83,13 @@ function grantOf(
 ): (Grant & { readonly owner: boolean; readonly expiresAt: Date | null }) | undefined {
   if (bearer === undefined || !mayUseSandbox(bearer, sandbox, true)) return undefined;
   if (bearer.kind === 'delegate') return { ...bearer.grant, owner: false, expiresAt: bearer.expiresAt };
-  return { ...WHOLE_GRANT, owner: bearer.kind === 'person', expiresAt: bearer.expiresAt ?? null };
+  const scope = bearer.kind === 'person' ? (bearer.key?.scope ?? 'full') : 'agent';
+  return {
+    ...WHOLE_GRANT,
+    ...(scope === 'read' && { scopes: ['fs:read'] }),
+    owner: scope === 'full',
+    expiresAt: bearer.expiresAt ?? null,
+  };
 }
 
 /** Equivalent names of this machine: a client and a server on it may use different ones. */

@@ -8,6 +8,7 @@ import {
   superiorOf,
 } from '#core/callers.ts';
 import { PortholeError } from '#base/errors.ts';
+import type { KeyScope } from '#core/auth/api-key-store.ts';
 import type { Authenticator } from '#core/auth/authenticator.ts';
 import type { Sessions } from '#core/auth/sign-in.ts';
 import { limitInTheWay } from '#core/delegations/delegation-store.ts';
@@ -20,8 +21,8 @@ import type { Step } from './admit.ts';
 /**
  * Identifies the caller. A presented credential is always verified: an invalid one never falls back
  * to `local`.
- * @throws PortholeError `unauthorized`; `forbidden` for an agent or a delegate on a route that does
- * not allow them
+ * @throws PortholeError `unauthorized`; `forbidden` for an agent, a delegate or a key's scope on a
+ * route that does not allow them
  */
 export async function identify(
   authenticator: Authenticator,
@@ -43,6 +44,7 @@ export async function identify(
   if (caller.kind === 'agent' && route.agents !== true) throw notFor(caller, route);
   if (caller.kind === 'delegate') checkDelegate(caller, route, event.pathParameters?.['id']);
   if (caller.kind !== 'person') return caller;
+  if (caller.key !== undefined) checkKeyScope(caller.key.scope, route, event);
   const via = sharedAccess(route, event);
   return via === undefined ? caller : { ...caller, via };
 }
@@ -56,6 +58,9 @@ function sharedAccess(
   return sandbox && { needs: sandbox, of: 'sandbox', id };
 }
 
+/** RFC 9110 §9.2.1, of those that routes have. */
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
 /**
  * The person of the session cookie, after `guardOrigin` has rejected cross-site requests. CSRF:
  * unsafe methods and WebSocket upgrades must also send Origin. Browsers do; a request without it
@@ -68,7 +73,7 @@ async function personOfSession(
 ): Promise<Person | undefined> {
   const sealed = cookieOf(headers['cookie'], sessionCookie(publicOrigin));
   if (sessions === undefined || sealed === undefined) return undefined;
-  const isSafe = ['GET', 'HEAD'].includes(requestContext.http.method) && handshake === undefined;
+  const isSafe = SAFE_METHODS.has(requestContext.http.method) && handshake === undefined;
   if (!isSafe && headers['origin'] === undefined) {
     throw new PortholeError(
       'origin_not_allowed',
@@ -118,6 +123,22 @@ function checkDelegate(
       { remedy: `ask ${superiorOf(caller)} for one without ${limit}.` },
     );
   }
+}
+
+/**
+ * Checks what a key's maker allowed it. A WebSocket is no safe request: it carries input.
+ * @throws PortholeError `forbidden`
+ */
+function checkKeyScope(
+  scope: KeyScope,
+  { agents, socket, summary }: Pick<Route, 'agents' | 'socket' | 'summary'>,
+  { requestContext }: HttpEvent,
+): void {
+  const isSafe = SAFE_METHODS.has(requestContext.http.method) && socket !== true;
+  if (scope === 'full' || isSafe || (scope === 'agent' && agents === true)) return;
+  throw new PortholeError('forbidden', `This key has the scope ${scope}, which cannot do this (${summary})`, {
+    remedy: 'use a key with the scope full, or ask its maker to do it.',
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Sessions } from '#core/auth/sign-in.ts';
 import {
   isColleague,
   watchAgent,
+  watchApiKey,
   type WatchCredentialDeps,
   watchCredential,
   watchSession,
@@ -23,9 +24,9 @@ export interface GuardCredentialDeps extends WatchCredentialDeps {
 
 /**
  * Ends requests that outlive their credential: commands, downloads and terminals of delegates, of
- * agents, and of people with a session or in a shared run, once the delegation, token or session
- * becomes invalid, or the run is no longer shared.
- * Other callers are not watched: removing a key from the configuration restarts the process.
+ * agents, and of people with a session, with a key that they made, or in a shared run, once the
+ * delegation, token, session or key becomes invalid, or the run is no longer shared. Other callers
+ * are not watched: removing a key from the configuration restarts the process.
  * @param signal aborts when the client disconnects
  * @param handle receives a signal that aborts then, or when the credential becomes invalid
  */
@@ -36,7 +37,9 @@ export function guardCredential(
   handle: (signal: LazySignal) => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
   if (caller?.kind === 'delegate') return guardDelegate(services, caller, signal(), handle);
-  const mayEnd = caller?.kind === 'agent' || caller?.session !== undefined || caller?.via !== undefined;
+  if (caller === undefined) return handle(signal);
+  const { session, via, key } = caller.kind === 'person' ? caller : {};
+  const mayEnd = caller.kind === 'agent' || [session, via, key].some((each) => each !== undefined);
   if (!mayEnd) return handle(signal);
   return guardLater(services, caller, signal, handle);
 }
@@ -65,7 +68,7 @@ async function guardLater(
     guard(() => watchAgent(services, caller));
     return response;
   }
-  const { session, via } = caller;
+  const { session, via, key } = caller;
   const { sessions } = services.authenticator;
   const lasts = response.body instanceof Readable || response.upgrade !== undefined;
   if (via !== undefined && lasts) {
@@ -77,6 +80,7 @@ async function guardLater(
     });
     if (mayLose) guard(() => watchSharing(services, { ...caller, via }));
   }
+  if (key !== undefined) guard(() => watchApiKey(services, key));
   if (session !== undefined && sessions !== undefined) {
     guard(() => watchSession({ sessions, clock: services.clock }, session));
   }

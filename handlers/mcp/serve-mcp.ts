@@ -212,7 +212,9 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     },
   );
   server.setRequestHandler('tools/list', () => ({
-    tools: toolsFor(caller.kind === 'person').map((tool) => withPreviewPorts(tool, services)),
+    tools: toolsFor(caller.kind === 'person' && caller.key?.scope !== 'agent').map((tool) =>
+      withPreviewPorts(tool, services),
+    ),
   }));
   server.setRequestHandler('resources/list', () => ({ resources: [previewApp(services)] }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: RUN_RESOURCES }));

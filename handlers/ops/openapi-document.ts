@@ -12,6 +12,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Editor: 'Tools of the editor: drafts, versions and runs',
   Images: 'Images of sandboxes, and builds of them',
   Inbox: 'Comments of people on the pages of a run',
+  Keys: 'API keys that people create for programs',
   MCP: 'The Model Context Protocol',
   Operation: 'Health, metrics and sign-in',
   Pool: 'The warm pool of sandboxes',

@@ -57,6 +57,8 @@ function logged<Report extends object>(
 /** Retention of sandbox events, in milliseconds. Expired delegations and sessions have none. */
 const EVENTS_KEPT_MS = 86_400_000;
 const EXPIRED_KEPT_MS = 3_600_000;
+/** People see for 30 days that a key has expired. */
+const KEYS_KEPT_MS = 30 * 86_400_000;
 
 async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' | 'clock'>): Promise<void> {
   const now = clock.now().getTime();
@@ -65,6 +67,7 @@ async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' |
   await records.looks.forget(keptSince(clock));
   await records.viewers.forget(presentSince(clock));
   await records.endedSessions.forget(new Date(now - EXPIRED_KEPT_MS));
+  await records.apiKeys.forget(new Date(now - KEYS_KEPT_MS));
 }
 
 const NO_ORPHANS: OrphanReport = { adopted: 0, removed: 0 };

@@ -15,6 +15,8 @@ export function idsContract(name: string, make: () => Ids): void {
       ['toolRun', /^trun_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['snapshot', /^snap_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['delegation', /^dlg_[0-9A-HJKMNP-TV-Z]{26}$/],
+      ['apiKeyId', /^key_[0-9A-HJKMNP-TV-Z]{26}$/],
+      ['apiKey', /^porthole_[0-9a-f]{48}$/],
       ['message', /^msg_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['look', /^look_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['sandbox', /^[a-z2-7]{26}$/],

@@ -4,7 +4,7 @@ const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /** Ids in the real format that count from 1, so that failures are readable and reproducible. */
 export function numberedIds(): Ids {
-  const counts = { sandbox: 0, session: 0, request: 0 };
+  const counts = { apiKey: 0, sandbox: 0, session: 0, request: 0 };
   const counted = (prefix: string) => {
     let count = 0;
     return () => `${prefix}_${String((count += 1)).padStart(26, '0')}`;
@@ -14,6 +14,8 @@ export function numberedIds(): Ids {
     approval: counted('apr'),
     policy: counted('pol'),
     delegation: counted('dlg'),
+    apiKeyId: counted('key'),
+    apiKey: () => `porthole_${String((counts.apiKey += 1)).padStart(48, '0')}`,
     message: counted('msg'),
     look: counted('look'),
     tool: counted('tool'),

@@ -22,6 +22,7 @@ const depsWith = (lasts: () => Promise<boolean>): GuardCredentialDeps => ({
   authenticator: { sessions: { lasts } },
   clock: systemClock,
   records: {
+    apiKeys: { get: () => Promise.reject(gone), watch: () => () => undefined },
     delegations: {
       tokenVersion: () => Promise.reject(gone),
       get: () => Promise.reject(gone),

@@ -46,6 +46,7 @@ describe('migrations', () => {
   test('make these tables', async () => {
     await migrate(db, sqliteSqlDialect);
     expect(await tables()).toEqual([
+      'api_keys',
       'approval_denials',
       'approval_policies',
       'approval_waiters',

@@ -31,6 +31,7 @@ describe('secret redaction', () => {
       'token-[signed token]',
     ],
     ['the second of two signed tokens', 'eyJ.x eyJhbGciOiJub25lIn0.e30.', 'eyJ.x [signed token]'],
+    ['an API key', `key=porthole_${'0a'.repeat(24)}&x`, 'key=[api key]&x'],
     ['a bearer header', 'authorization: Bearer s3cret', 'authorization: Bearer [redacted]'],
     ['a token in a query', '/v1/openapi?token=s3cret&x=1', '/v1/openapi?token=[redacted]&x=1'],
     ['the password of a URL', 'postgres://user:s3cret@host/db', 'postgres://user:[redacted]@host/db'],

@@ -114,8 +114,15 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     };
   }
 
+  const newKey = { name: 'CI', scope: 'full' };
+
   return {
     ...editorProbes(porthole),
+    createKey: async () => ({ body: newKey }),
+    revokeKey: async () => {
+      const made = await porthole.call('POST', '/api/keys', { token: ALICE, body: newKey });
+      return { params: { id: made.json<{ key_id: string }>().key_id } };
+    },
     createProcess: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { argv: ['true'] } }),
     getProcess: withProcess(),
     deleteProcess: withProcess(),
