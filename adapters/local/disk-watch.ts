@@ -19,7 +19,7 @@ export interface DiskWatchOptions {
   readonly stop: (id: string, why: string, bytes: number) => Promise<void>;
   /** Called for a sandbox that was allowed more than its limit, and needs it no longer. */
   readonly fits: (id: string) => void;
-  /** Called with each failure; the next pass tries again. */
+  /** Called with each failure. */
   readonly failed: (error: unknown) => void;
   /** Milliseconds between two passes. @default 2 seconds */
   readonly everyMs?: number | undefined;
@@ -37,6 +37,8 @@ export class DiskWatch {
   readonly #measured = new Map<string, Measured>();
   /** Bytes of each sandbox before the disk became full: its growth counts from here. */
   readonly #base = new Map<string, number>();
+  /** Stops that have begun: one that fails is tried again in the next pass. */
+  readonly #stops = new Map<string, { readonly why: string; readonly bytes: number }>();
   readonly #timer: NodeJS.Timeout;
   #passing: Promise<void> | undefined;
 
@@ -53,6 +55,7 @@ export class DiskWatch {
   forget(id: string): void {
     this.#measured.delete(id);
     this.#base.delete(id);
+    this.#stops.delete(id);
   }
 
   /** Measures and stops what is due. One pass at a time; never rejects. */
@@ -69,7 +72,8 @@ export class DiskWatch {
   }
 
   async #pass(): Promise<void> {
-    const { root, running, stop, fits, failed } = this.#options;
+    const { root, running, fits } = this.#options;
+    for (const [id, { why, bytes }] of this.#stops) await this.#stop(id, why, bytes);
     const free = freeBytes(root);
     const now = { free, at: performance.now(), isLow: free < LOW };
     const growths: Growth[] = [];
@@ -80,7 +84,7 @@ export class DiskWatch {
       if (bytes === undefined) continue;
       this.#measured.set(id, { bytes, free, at: now.at });
       const why = whyOverLimit(bytes, limit, allowed);
-      if (why !== undefined) await stop(id, why, bytes).catch(failed);
+      if (why !== undefined) await this.#stop(id, why, bytes);
       else {
         if (!now.isLow || !this.#base.has(id)) this.#base.set(id, bytes);
         growths.push({ id, bytes, grown: bytes - (this.#base.get(id) ?? bytes) });
@@ -91,8 +95,18 @@ export class DiskWatch {
     const filler = now.isLow && freeBytes(root) < LOW ? fillsDisk(growths) : undefined;
     if (filler === undefined) return;
     const bytes = this.#measured.get(filler.id)?.bytes ?? 0;
-    await stop(filler.id, filler.why, bytes);
+    await this.#stop(filler.id, filler.why, bytes);
     // It may start again to delete files.
     this.#base.set(filler.id, bytes);
+  }
+
+  async #stop(id: string, why: string, bytes: number): Promise<void> {
+    this.#stops.set(id, { why, bytes });
+    try {
+      await this.#options.stop(id, why, bytes);
+      this.#stops.delete(id);
+    } catch (error) {
+      this.#options.failed(error);
+    }
   }
 }

@@ -25,6 +25,7 @@ import {
 } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { PortholeError } from '#base/errors.ts';
+import { asEssential } from '#base/essential-work.ts';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import type {
   Enforcement,
@@ -122,6 +123,17 @@ export function createLocalProvider(options: LocalProviderOptions): LocalProvide
 /** Whether the sandbox's guest speaks our protocol version: `resume` restarts any other. */
 function speaksOurs({ guest }: StartRecord): boolean {
   return guest === PROTOCOL_VERSION;
+}
+
+/** Whether the disk had space for what it writes. */
+function fitsOnDisk(write: () => void): boolean {
+  try {
+    write();
+    return true;
+  } catch (error) {
+    if (isDiskFull(error)) return false;
+    throw error;
+  }
 }
 
 export class LocalProvider implements SandboxProvider {
@@ -365,16 +377,21 @@ export class LocalProvider implements SandboxProvider {
     }
   }
 
-  /** The reason is recorded first: a host that is killed meanwhile does not start it again. */
-  async #stopForDisk(id: string, why: string, bytes: number): Promise<void> {
-    await this.#withRoom(`Sandbox ${id} was not stopped`, () =>
-      new SandboxFolder(this.#root, id).recordDiskStop({ why, bytes }),
-    );
-    try {
-      await this.#onDiskStop?.stop(id, why);
-    } finally {
-      if (this.#observe(id).state === 'running') await this.stop(id);
-    }
+  /** Called again until it succeeds. */
+  #stopForDisk(id: string, why: string, bytes: number): Promise<void> {
+    const record = () => new SandboxFolder(this.#root, id).recordDiskStop({ why, bytes });
+    return asEssential(async () => {
+      // Recorded before the stop: a host that is killed meanwhile does not start it again.
+      const isRecorded = fitsOnDisk(record);
+      // On a full disk its processes end first: they would fill the space that is freed.
+      if (!isRecorded) await this.stop(id);
+      try {
+        await this.#onDiskStop?.stop(id, why);
+      } finally {
+        if (this.#observe(id).state === 'running') await this.stop(id);
+      }
+      if (!isRecorded) await this.#withRoom(`The stop of sandbox ${id} was not recorded`, record);
+    });
   }
 
   /** Repeats work that the full disk kept from writing, once there is room. */

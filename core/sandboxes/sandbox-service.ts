@@ -101,13 +101,16 @@ export class SandboxService implements Sandboxes {
     return this.#provider.inspect(id, signal);
   }
 
-  /** @param why what is published as the reason; @default none */
+  /**
+   * @param why what is published as the reason, also where its processes have ended already
+   */
   async stop(id: string, signal?: AbortSignal, why?: string): Promise<void> {
     const { state } = await this.#provider.inspect(id, signal);
     // Processes that wait for an S3 server would survive SIGKILL.
     await this.#deps.mounter?.unmountAll(id);
     await this.#provider.stop(id, signal);
-    if (state === 'running' || state === 'creating') await this.#publish('stopped', id, why);
+    const isChange = state === 'running' || state === 'creating' || why !== undefined;
+    if (isChange) await this.#publish('stopped', id, why);
   }
 
   async resume(id: string, signal?: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { processesWith } from '#test/adapters/local/host-processes.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { eventually } from '#test/contracts/sandbox-provider.contract.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
@@ -66,6 +67,21 @@ suite('a host on a full disk', missingFor('bubblewrap') ?? notMountable(), () =>
       limits: { disk_mb: { enforced_by: string | null } };
     }>();
 
+  /** With the reason in its status, and one event in the timeline of its run. */
+  const expectStopped = async (run: string, greedy: string) => {
+    const reason = async () => (await state(greedy)).stop_reason;
+    expect(await eventually(async () => (await reason()) !== null)).toBe(true);
+    expect(await reason()).toMatch(/the disk of the machine is full.*grew most/);
+    expect((await state(greedy)).state).toBe('stopped');
+    const stops = async () =>
+      (await porthole.call('GET', `/api/runs/${run}/activity`))
+        .json<{ events: { type: string; data: object }[] }>()
+        .events.filter(({ type }) => type === 'sandbox.stopped')
+        .map(({ data }) => data);
+    expect(await eventually(async () => (await stops()).length > 0)).toBe(true);
+    expect(await stops()).toEqual([{ sandbox_id: greedy, reason: expect.stringMatching(/grew most/) }]);
+  };
+
   test('stops and deletes sandboxes, refuses writes with 507, and starts again', async () => {
     const [first, second, third] = [await make(), await make(), await make()];
     fill();
@@ -100,14 +116,29 @@ suite('a host on a full disk', missingFor('bubblewrap') ?? notMountable(), () =>
     await porthole.call('POST', `/v1/sandbox/${greedy}/exec`, {
       body: { argv: ['sh', '-c', 'while :; do head -c 1M /dev/zero >> /workspace/big; sleep 0.02; done'] },
     });
-    expect(await eventually(async () => (await state(greedy)).state === 'stopped')).toBe(true);
-    expect((await state(greedy)).stop_reason).toMatch(/the disk of the machine is full.*grew most/);
+    await expectStopped(run, greedy);
     expect(await state(other)).toMatchObject({ state: 'running', stop_reason: null });
-    const { events } = (await porthole.call('GET', `/api/runs/${run}/activity`)).json<{
-      events: { type: string; data: object }[];
-    }>();
-    expect(events.filter(({ type }) => type === 'sandbox.stopped').map(({ data }) => data)).toEqual([
-      { sandbox_id: greedy, reason: expect.stringMatching(/grew most/) },
-    ]);
+    expect((await porthole.call('DELETE', `/v1/sandbox/${greedy}`)).status).toBe(204);
   }, 120_000);
+
+  test('stops a program that fills the disk at once, although it takes all space that is freed', async () => {
+    expect(await eventually(isReserved)).toBe(true);
+    const other = await make();
+    const created = await porthole.call('POST', '/api/runs', { body: {} });
+    const { run_id: run, sandbox_id: greedy } = created.json<{ run_id: string; sandbox_id: string }>();
+    // It ends by itself, so that no failure of this test leaves it running.
+    const filler = `timeout -s KILL 60 sh -c 'while :; do head -c 64M /dev/zero >> /workspace/big; done'`;
+    const ended = porthole.call('POST', `/v1/sandbox/${greedy}/exec`, {
+      body: { argv: ['sh', '-c', filler] },
+    });
+    expect(await eventually(async () => statfsSync(disk).bavail === 0)).toBe(true);
+    await expectStopped(run, greedy);
+    await ended;
+    expect(processesWith('head -c 64M /dev/zero')).toEqual([]);
+    expect(await state(other)).toMatchObject({ state: 'running', stop_reason: null });
+
+    expect((await porthole.call('DELETE', `/v1/sandbox/${greedy}`)).status).toBe(204);
+    expect(readdirSync(join(disk, 'data', 'sandboxes'))).not.toContain(greedy);
+    expect(await eventually(isReserved)).toBe(true);
+  }, 90_000);
 });
