@@ -1,6 +1,6 @@
 /**
  * `@porthole/guest`: what a provider, or another client of the guest, needs of its protocol. The
- * routes are in `docs/guest.md`.
+ * routes are in `docs/reference/guest.md`.
  */
 export * from '../protocol/guest/answers.ts';
 export * from '../protocol/guest/details-protocol.ts';

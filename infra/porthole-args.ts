@@ -22,7 +22,7 @@ type Plain = 'namespaces' | 'context';
 
 /**
  * What Porthole and each of its parts take: the settings of a stack file, without `porthole:`
- * (`docs/deploy-settings.md` lists them).
+ * (`docs/reference/deploy-settings.md` lists them).
  */
 export type PortholeArgs = WithInputs<Omit<Settings, Plain>> & Pick<Settings, Plain>;
 

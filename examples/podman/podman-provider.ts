@@ -1,5 +1,5 @@
 /**
- * A SandboxProvider for Podman, as an example of a further provider (`docs/providers.md`). Podman
+ * A SandboxProvider for Podman, as an example of a further provider (`docs/guides/providers.md`). Podman
  * serves Docker's API, except for some settings of containers: these it makes by its own API.
  *
  *     const provider = new PodmanProvider({ socket, installation, image });

@@ -34,7 +34,7 @@ describe('the builds of images', () => {
     const plan = imagePlan(COMMIT);
     expect(plan.map(({ name }) => name)).toEqual(IMAGE_NAMES);
     expect(plan[0]?.name).toBe('guest');
-    const page = readFileSync(join(ROOT, 'docs/images.md'), 'utf8');
+    const page = readFileSync(join(ROOT, 'docs/guides/images.md'), 'utf8');
     for (const { tags, argv } of plan) {
       expect(argv.slice(0, 2)).toEqual(['docker', 'build']);
       expect(page).toContain(`--tag ${tags[0]}`);

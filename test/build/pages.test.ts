@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 
 describe('the images page', () => {
-  const page = read('docs/images.md');
+  const page = read('docs/guides/images.md');
 
   test('builds the images that the tests run', () => {
     const commands = [...page.matchAll(/^docker build (?:--file (\S+) )?--tag \S+ (\S+)$/gm)];

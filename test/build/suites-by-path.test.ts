@@ -30,8 +30,8 @@ describe.each(Object.entries(SUITES_BY_PATH))('%s', (suite, covered) => {
 });
 
 test('leaves out all of the table for a page of documentation, and none for the guest', () => {
-  expect(suitesLeftOut(['docs/deploy.md'])).toEqual(Object.keys(SUITES_BY_PATH));
-  expect(suitesLeftOut(['docs/deploy.md', 'guest/dial.ts'])).toEqual([]);
+  expect(suitesLeftOut(['docs/guides/deploy.md'])).toEqual(Object.keys(SUITES_BY_PATH));
+  expect(suitesLeftOut(['docs/guides/deploy.md', 'guest/dial.ts'])).toEqual([]);
 });
 
 test('runs what covers a changed file alone', () => {

@@ -14,7 +14,7 @@ import { suite } from '#test/support/suite.ts';
 import { python, pythonMissing, unpackWheel } from './support/python-environment.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const TABLE = readFileSync(join(ROOT, 'docs/scripted-task.md'), 'utf8');
+const TABLE = readFileSync(join(ROOT, 'docs/guides/scripted-task.md'), 'utf8');
 /** A row: what it is written with, its file, its lines and its requests. */
 const ROW = /^\| (.*?) \| `(.*?)` \| (\d+) \| (\d+) \|$/gm;
 const rows = [...TABLE.matchAll(ROW)].map(([, , file = '', lines, requests]) => ({

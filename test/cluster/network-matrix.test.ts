@@ -1,4 +1,4 @@
-/** The table of docs/network-policies.md, measured by connections between pods. */
+/** The table of docs/reference/network-policies.md, measured by connections between pods. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { suite } from '../support/suite.ts';

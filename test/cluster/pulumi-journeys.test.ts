@@ -68,7 +68,7 @@ suite('two stacks on one cluster', stacksMissing(), () => {
       const [, two] = STACKS;
       const killed = await stacks[two].up(file(two), { killedAt: /porthole-admission-\S+ created/ });
       expect(killed.succeeded).toBe(false);
-      // As docs/deploy-operations.md says.
+      // As docs/guides/deploy-operations.md says.
       await stacks[two].run('cancel', '--yes');
       const cleared = await stacks[two].refresh(file(two), { flags: ['--clear-pending-creates'] });
       expect([cleared.succeeded, errorsOf(cleared)]).toEqual([true, []]);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { agentConfigurations } from '../../console/src/runs/agent-configurations.ts';
 
-const PAGE = readFileSync(new URL('../../docs/connect-your-agent.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../docs/start/your-agent.md', import.meta.url), 'utf8');
 const ACCESS = { url: 'http://127.0.0.1:8787', runId: 'RUN_ID', token: 'AGENT_TOKEN' };
 
 test.each(agentConfigurations(ACCESS).map((each) => [each.words, each] as const))(

@@ -251,7 +251,7 @@ const EXPECTED: Readonly<Record<string, (page: Page) => Promise<void> | void>> =
     const { host } = new URL(preview.preview_url);
     expect((await page.porthole.call('GET', '/', { host })).status).toBe(410);
   },
-  'docs/agents.md'(page) {
+  'docs/guides/agents.md'(page) {
     expect(outputWith(page, 'createPreviewTools')).toBe(
       '3 false Port 3000 has no live preview. Nothing listens on port 3000: start the server (e.g. porthole serve 3000 -- npm run dev -- --port 3000), then ask again.',
     );
@@ -263,21 +263,21 @@ const EXPECTED: Readonly<Record<string, (page: Page) => Promise<void> | void>> =
     expect(doctor).toMatch(/^Node\.js answers on port 3000: a preview of it works\.(?: Its page works\.)?$/);
     expect(status).toBe(`3000 ${url}`);
   },
-  'docs/delegations.md'(page) {
+  'docs/guides/delegations.md'(page) {
     const { valid, owner, scopes } = JSON.parse(outputWith(page, '/validate')) as Values;
     expect({ valid, owner, scopes }).toEqual({ valid: true, owner: false, scopes: ['fs:read', 'exec'] });
   },
-  'docs/deploy.md'(page) {
+  'docs/guides/deploy.md'(page) {
     expect(outputWith(page, '/health')).toMatch(/Hello through the porthole$/);
     const refused = outputWith(page, '1.1.1.1').match(/"exit_code":(?:7|28)\}/g);
     expect(refused).toHaveLength(2);
   },
-  'docs/editor.md'(page) {
+  'docs/guides/editor.md'(page) {
     const run = JSON.parse(readFileSync(join(page.folder, 'tool-run.json'), 'utf8')) as Values;
     expect(run).toMatchObject({ status: 'succeeded', outputs: { n: 1 }, next_actions: [{ id: 'again' }] });
     expect(JSON.parse(outputWith(page, 'start-action'))).toMatchObject({ status: 'succeeded' });
   },
-  'docs/skills.md'(page) {
+  'docs/guides/skills.md'(page) {
     expect(outputWith(page, 'skills/pdf').match(/"name":"pdf"/g)?.length).toBeGreaterThanOrEqual(2);
   },
 };
@@ -313,7 +313,7 @@ describe.each(withBlocks)('%s', (name) => {
   let page: Page | undefined;
   beforeAll(async () => {
     // The cluster page documents a Porthole with keys.
-    porthole = await startTestHost(name === 'docs/deploy.md' ? { SANDBOX_API_KEY: SERVICE_KEY } : {});
+    porthole = await startTestHost(name === 'docs/guides/deploy.md' ? { SANDBOX_API_KEY: SERVICE_KEY } : {});
     folder = await mkdtemp(join(tmpdir(), 'porthole-docs-'));
   });
   afterAll(async () => {

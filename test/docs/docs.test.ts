@@ -31,7 +31,7 @@ describe.each(PAGES)('%s', (page) => {
 });
 
 test('names the file of every hop in the path of a request', () => {
-  const text = readFileSync(join(ROOT, 'docs/request-path.md'), 'utf8');
+  const text = readFileSync(join(ROOT, 'docs/concepts/request-path.md'), 'utf8');
   const hops = text.split(/^\d+\. /m).slice(1);
   expect(hops).toHaveLength(9);
   const isServer = (hop: string) => hop.startsWith('**The server in the sandbox**');

@@ -62,12 +62,12 @@ test('runs the command by npx where documents say that the clone has it', () => 
   expect(pages.filter((file) => !/\bclone\b/.test(read(file)))).toEqual([]);
 });
 
-test('lists every package in docs/releases.md, with the names to register', () => {
+test('lists every package in docs/guides/releases.md, with the names to register', () => {
   const npm = PACKAGES.map(
     (folder) => (JSON.parse(read(`${folder}/package.json`)) as { readonly name: string }).name,
   );
   const pypi = /^name = "(.+)"$/m.exec(read('python/pyproject.toml'))?.[1] ?? '';
-  const page = read('docs/releases.md');
+  const page = read('docs/guides/releases.md');
   for (const name of [...npm, pypi]) expect(page).toContain(`| \`${name}\``);
   const [, toRegister = ''] = page.split('## Register the names before the first release');
   expect(toRegister).toContain('`@porthole`');

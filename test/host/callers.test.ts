@@ -8,7 +8,7 @@ import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE, SERVICE_KEY } from './support/peo
 import { type Probe, routeProbes, statusOf } from './support/route-probes.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
 
-const PAGE = join(import.meta.dirname, '../../docs/callers.md');
+const PAGE = join(import.meta.dirname, '../../docs/reference/callers.md');
 const CALLERS = [
   'owner',
   'another user',

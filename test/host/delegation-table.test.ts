@@ -16,7 +16,7 @@ import {
   useDelegationHost,
 } from './support/delegations.ts';
 
-const PAGE = join(import.meta.dirname, '../../docs/delegations.md');
+const PAGE = join(import.meta.dirname, '../../docs/guides/delegations.md');
 const CALLERS = [
   'owner',
   'sandbox token',

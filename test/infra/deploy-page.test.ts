@@ -8,15 +8,20 @@ const DOCS = join(import.meta.dirname, '../../docs');
 const read = (page: string) => readFileSync(join(DOCS, page), 'utf8');
 
 test('deploys by one page, which links to every page of reference', () => {
-  const quickstart = read('deploy.md');
+  const quickstart = read('guides/deploy.md');
   expect(quickstart.split(/\s+/).length).toBeLessThan(1_000);
-  const reference = readdirSync(DOCS).filter((name) => name.startsWith('deploy-'));
-  expect(reference.length).toBeGreaterThan(5);
-  expect(reference.filter((name) => !quickstart.includes(`](${name})`))).toEqual([]);
+  const pagesOf = (folder: string) =>
+    readdirSync(join(DOCS, folder)).filter((name) => name.startsWith('deploy-'));
+  const links = [
+    ...pagesOf('guides'),
+    ...pagesOf('reference').map((name) => `../reference/${name}`),
+  ];
+  expect(links.length).toBeGreaterThan(5);
+  expect(links.filter((link) => !quickstart.includes(`](${link})`))).toEqual([]);
 });
 
 test('lists every setting with its default on the page of settings', () => {
-  const [, table = ''] = read('deploy-settings.md').split('settings -->\n');
+  const [, table = ''] = read('reference/deploy-settings.md').split('settings -->\n');
   const rows = table.split('\n').filter((line) => line.startsWith('| `'));
   expect(rows).toEqual(
     describeSettings().map(({ key, default: byDefault, what }) => `| \`${key}\` | ${byDefault} | ${what} |`),
@@ -24,7 +29,7 @@ test('lists every setting with its default on the page of settings', () => {
 });
 
 test('lists every right of the accounts, and what it is for, on the page of rights', () => {
-  const [, table = ''] = read('deploy-security.md').split('rights -->\n');
+  const [, table = ''] = read('reference/deploy-security.md').split('rights -->\n');
   const rows = table.split('\n').filter((line) => line.startsWith('| `'));
   const mark = (has: boolean) => (has ? '✓' : '');
   const marks = { never: '', always: '✓', 'where it archives': 'archives' };

@@ -16,7 +16,7 @@ export interface AgentConfiguration {
 
 /**
  * The configuration that connects an agent to its run, for each client. Keep in sync with
- * docs/connect-your-agent.md.
+ * docs/start/your-agent.md.
  */
 export function agentConfigurations({ url, runId, token }: AgentAccess): readonly AgentConfiguration[] {
   const mcp = `${url}/mcp`;

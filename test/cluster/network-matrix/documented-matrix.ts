@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const PAGE = join(import.meta.dirname, '../../../docs/network-policies.md');
+const PAGE = join(import.meta.dirname, '../../../docs/reference/network-policies.md');
 
 /** Open, closed, or open as soon as `broker.egress` names the address. */
 export type Cell = 'open' | 'closed' | '`egress`';
