@@ -7,8 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { createGuestKeys, deriveKeySet } from '#protocol/guest/key-set.ts';
 import { JwksSchema } from '#protocol/settings/shared-values.ts';
 import { hashedKey } from '#adapters/auth/sealed-sessions.ts';
-import { z } from 'zod';
-import { EnvironmentSchema } from '#protocol/settings/environment-schema.ts';
+import { settingTexts } from '#protocol/settings/setting-texts.ts';
 
 // EPIPE: a reader that stops early, such as `head`, is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
@@ -29,15 +28,7 @@ if (process.argv[2] === 'admin-key') {
   process.exit();
 }
 
-for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
-  const { default: fallback, enum: values } = z.toJSONSchema(schema, {
-    io: 'output',
-    unrepresentable: 'any',
-  });
-  const shown =
-    fallback === undefined || (Array.isArray(fallback) && fallback.length === 0)
-      ? ''
-      : ` (default: ${JSON.stringify(fallback)})`;
-  const choice = Array.isArray(values) ? `: ${values.join(', ')}` : '';
-  process.stdout.write(`${name}${shown}\n    ${schema.description ?? ''}${choice}\n`);
+for (const { name, default: fallback, meaning } of settingTexts()) {
+  const shown = fallback === undefined ? '' : ` (default: ${fallback})`;
+  process.stdout.write(`${name}${shown}\n    ${meaning}\n`);
 }

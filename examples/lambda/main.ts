@@ -1,6 +1,7 @@
 /**
  * Porthole's API on AWS Lambda: one function for all routes, behind an HTTP API that buffers and a
- * function URL that streams, and a function for each schedule. `docs/guides/functions.md` has the steps.
+ * function URL that streams, and a function for each schedule. `docs/guides/functions.md` has the
+ * steps.
  */
 import * as aws from '@pulumi/aws';
 import * as pulumi from '@pulumi/pulumi';

@@ -1,6 +1,6 @@
 /**
- * A SandboxProvider for Podman, as an example of a further provider (`docs/guides/providers.md`). Podman
- * serves Docker's API, except for some settings of containers: these it makes by its own API.
+ * A SandboxProvider for Podman, as an example of a further provider (`docs/guides/providers.md`).
+ * Podman serves Docker's API, except for some settings of containers, which its own API makes.
  *
  *     const provider = new PodmanProvider({ socket, installation, image });
  */

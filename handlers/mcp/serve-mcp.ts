@@ -51,7 +51,7 @@ import {
 } from './tools/servers-tool.ts';
 
 /** All tools, in the order shown by clients. To add one, add it to a file of `tools` and here. */
-const TOOLS: readonly McpTool[] = [
+export const TOOLS: readonly McpTool[] = [
   startRunTool,
   startPreviewTool,
   stopPreviewTool,

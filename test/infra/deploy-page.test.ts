@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { describeRights } from './support/describe-rights.ts';
-import { describeSettings } from './support/describe-settings.ts';
+import { describeRights } from '../../build/reference/describe-rights.ts';
+import { describeSettings } from '../../build/reference/describe-settings.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const read = (page: string) => readFileSync(join(DOCS, page), 'utf8');
@@ -12,25 +12,24 @@ test('deploys by one page, which links to every page of reference', () => {
   expect(quickstart.split(/\s+/).length).toBeLessThan(1_000);
   const pagesOf = (folder: string) =>
     readdirSync(join(DOCS, folder)).filter((name) => name.startsWith('deploy-'));
-  const links = [
-    ...pagesOf('guides'),
-    ...pagesOf('reference').map((name) => `../reference/${name}`),
-  ];
+  const links = [...pagesOf('guides'), ...pagesOf('reference').map((name) => `../reference/${name}`)];
   expect(links.length).toBeGreaterThan(5);
   expect(links.filter((link) => !quickstart.includes(`](${link})`))).toEqual([]);
 });
 
 test('lists every setting with its default on the page of settings', () => {
-  const [, table = ''] = read('reference/deploy-settings.md').split('settings -->\n');
-  const rows = table.split('\n').filter((line) => line.startsWith('| `'));
+  const rows = read('reference/deploy-settings.md')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'));
   expect(rows).toEqual(
     describeSettings().map(({ key, default: byDefault, what }) => `| \`${key}\` | ${byDefault} | ${what} |`),
   );
 });
 
 test('lists every right of the accounts, and what it is for, on the page of rights', () => {
-  const [, table = ''] = read('reference/deploy-security.md').split('rights -->\n');
-  const rows = table.split('\n').filter((line) => line.startsWith('| `'));
+  const rows = read('reference/deploy-rights.md')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'));
   const mark = (has: boolean) => (has ? '✓' : '');
   const marks = { never: '', always: '✓', 'where it archives': 'archives' };
   expect(rows).toEqual(

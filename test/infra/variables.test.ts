@@ -7,7 +7,7 @@ import { deploymentPlan, servicePlan } from '../../infra/functions.ts';
 import { settingOf } from '../../infra/variables.ts';
 import { functionsPlan } from '../../infra/network.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
-import { describeSettings } from './support/describe-settings.ts';
+import { describeSettings } from '../../build/reference/describe-settings.ts';
 import { stackFile, values } from './support/stack-files.ts';
 
 const read = (

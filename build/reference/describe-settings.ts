@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { StackConfigSchema } from '../../../infra/stack-config-schema.ts';
+import { StackConfigSchema } from '../../infra/stack-config-schema.ts';
 
 export interface Setting {
   /** As in a stack file, without `porthole:`; `{name}` is a placeholder for a chosen name. */

@@ -4,7 +4,7 @@ import {
   type Need,
   reaperNeeds,
   snapshotsNeeds,
-} from '../../../infra/rbac-rules.ts';
+} from '../../infra/rbac-rules.ts';
 
 export interface Right {
   /** `verb resource.group` */
