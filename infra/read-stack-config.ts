@@ -205,7 +205,8 @@ function unknownKey(prefix: string, path: readonly PropertyKey[]): string {
   const group = schemaAt(path.slice(0, -1));
   const known = group instanceof z.ZodObject ? Object.keys(group.shape) : [];
   const close = closestName(String(path.at(-1)), known);
-  const remedy = close === undefined ? 'docs/reference/deploy-settings.md lists them' : `did you mean ${close}?`;
+  const remedy =
+    close === undefined ? 'docs/reference/deploy-settings.md lists them' : `did you mean ${close}?`;
   return `${prefix}${path.map(String).join('.')}: is not a setting; ${remedy}`;
 }
 
