@@ -45,7 +45,13 @@ export function agentConfigurations({ url, runId, token }: AgentAccess): readonl
       id: 'codex',
       words: 'Codex',
       into: 'Add it to ~/.codex/config.toml.',
-      text: `[mcp_servers.porthole]\nurl = "${mcp}"\nhttp_headers = { "Authorization" = "${bearer}" }`,
+      text: `[mcp_servers.porthole]\nurl = "${mcp}"\nhttp_headers = { "Authorization" = "${bearer}" }\ntool_timeout_sec = 360`,
+    },
+    {
+      id: 'framework',
+      words: 'OpenAI Agents, AI SDK, LangGraph',
+      into: 'Set these variables. The guides have a program that reads them.',
+      text: `export PORTHOLE_URL=${url}\nexport PORTHOLE_RUN=${runId}\nexport PORTHOLE_TOKEN=${token}`,
     },
     {
       id: 'mcp',

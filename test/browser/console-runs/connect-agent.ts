@@ -20,7 +20,15 @@ export function connectAgent(here: ConsoleSuite): void {
     await panel.getByText('Waiting for your agent…').waitFor();
     const shown = () => panel.locator('pre').textContent();
     expect(await shown()).toMatch(/^claude mcp add --transport http porthole /);
-    for (const client of ['VS Code', 'Codex', 'Any MCP client', 'TypeScript', 'Python', 'Cursor']) {
+    for (const client of [
+      'VS Code',
+      'Codex',
+      'OpenAI Agents, AI SDK, LangGraph',
+      'Any MCP client',
+      'TypeScript',
+      'Python',
+      'Cursor',
+    ]) {
       await panel.getByRole('button', { name: 'Client' }).click();
       await page.getByRole('option', { name: client, exact: true }).click();
       await panel.getByRole('group', { name: `Configuration for ${client}` }).waitFor();
