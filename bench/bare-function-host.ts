@@ -9,9 +9,9 @@ import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
 import { defineRoute, json } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
-import { createFunctionHost } from '#host/function-host.ts';
-import { createMetrics } from '#host/metrics.ts';
-import { lazyRoute } from '#host/router.ts';
+import { createFunctionHost } from '#host/server/function-host.ts';
+import { createMetrics } from '#host/telemetry/metrics.ts';
+import { lazyRoute } from '#host/server/router.ts';
 import { createAgentRun, helloQuery } from './agent-run.ts';
 
 const checked = process.argv[2] === 'checked';

@@ -9,8 +9,8 @@ import { ROOT } from './root.ts';
 
 /** Modules that a function's configuration rules out. */
 const ONE_MACHINE = [
-  'host/local-platform.ts',
-  'host/docker-platform.ts',
+  'host/platforms/local-platform.ts',
+  'host/platforms/docker-platform.ts',
   'host/open-broker.ts',
   'adapters/sql/sqlite/open-sqlite-records.ts',
 ].map((file) => join(ROOT, file));

@@ -30,7 +30,7 @@ const GROUPS = [
   { name: 'start', test: /\/host\/run\.ts$/, priority: 2 },
   {
     name: 'one-machine',
-    test: /\/(?:host\/(?:local-platform|open-broker)|adapters\/sql\/sqlite\/open-sqlite-records)\.ts$/,
+    test: /\/(?:host\/(?:platforms\/local-platform|open-broker)|adapters\/sql\/sqlite\/open-sqlite-records)\.ts$/,
     priority: 1,
   },
 ];

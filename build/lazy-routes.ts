@@ -2,16 +2,16 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Plugin } from 'rolldown';
 import { ROUTES } from '#handlers/routes.ts';
-import { routeRow } from '#host/router.ts';
+import { routeRow } from '#host/server/router.ts';
 import { ROOT } from './root.ts';
 
 /** The first request of a route loads its module, with its schemas. */
 export const lazyRoutesPlugin: Plugin = {
   name: 'lazy-routes',
-  load: (id) => (id === join(ROOT, 'host/host-routes.ts') ? lazyRoutesSource() : null),
+  load: (id) => (id === join(ROOT, 'host/server/host-routes.ts') ? lazyRoutesSource() : null),
 };
 
-/** The source of `host/host-routes.ts` in bundles. */
+/** The source of `host/server/host-routes.ts` in bundles. */
 async function lazyRoutesSource(): Promise<string> {
   const expressions = await exportedValues();
   const rows = ROUTES.map((route) => {

@@ -1,7 +1,7 @@
 /** The broker of the sandboxes of a cluster, as a separate process. */
 import { readConfig, secretsOf } from './config/config.ts';
 import { explain } from './explain.ts';
-import { createLogger } from './logger.ts';
+import { createLogger } from './telemetry/logger.ts';
 import { startBroker } from './start-broker.ts';
 
 /** Open connections have this long to end, in milliseconds; a terminating pod has more. */

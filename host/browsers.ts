@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
 import { trustAuthorities } from '#adapters/browser/trust-authorities.ts';
 import { createVisitServer } from '#adapters/browser/visit-server.ts';
-import { createLogger } from './logger.ts';
+import { createLogger } from './telemetry/logger.ts';
 
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 

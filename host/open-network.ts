@@ -5,7 +5,7 @@ import type { NetworkRefusal } from '#core/network/network-policy.ts';
 import { packageRules } from '#core/network/network-presets.ts';
 import type { Config } from './config/config.ts';
 import type { OpenBroker, OpenBrokerDeps } from './open-broker.ts';
-import type { Platform } from './platform.ts';
+import type { Platform } from './platforms/platform.ts';
 
 const REFUSED: Readonly<Record<NetworkRefusal, (sandboxId: string, host: string) => string>> = {
   'metadata address': () =>

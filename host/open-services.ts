@@ -36,9 +36,9 @@ import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, secretsOf } from './config/config.ts';
 import { isOnOneMachine } from '#protocol/settings/contradictions.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './telemetry/metrics.ts';
 import { openNetwork } from './open-network.ts';
-import type { Platform, PlatformDeps } from './platform.ts';
+import type { Platform, PlatformDeps } from './platforms/platform.ts';
 
 /** The services of the functions, opened. */
 export interface OpenServices {
@@ -346,13 +346,13 @@ function openDiskReserve(folder: string, log: Logger): DiskReserve {
 /** The configured platform. The others are not loaded. */
 async function openPlatform(config: Config, deps: PlatformDeps): Promise<Platform> {
   if (config.provider === 'local') {
-    const { openLocalPlatform } = await import('./local-platform.ts');
+    const { openLocalPlatform } = await import('./platforms/local-platform.ts');
     return openLocalPlatform(config, { ...deps, folder: await deps.folder() });
   }
   if (config.provider === 'docker') {
-    const { openDockerPlatform } = await import('./docker-platform.ts');
+    const { openDockerPlatform } = await import('./platforms/docker-platform.ts');
     return openDockerPlatform(config, { ...deps, folder: await deps.folder() });
   }
-  const { openKubernetesPlatform } = await import('./kubernetes-platform.ts');
+  const { openKubernetesPlatform } = await import('./platforms/kubernetes-platform.ts');
   return openKubernetesPlatform(config, config.provider, deps);
 }

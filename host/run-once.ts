@@ -2,8 +2,8 @@ import type { Logger, Services } from '#handlers/services.ts';
 import { readConfig, secretsOf } from './config/config.ts';
 import { FolderTakenError } from './data-folder.ts';
 import { explain } from './explain.ts';
-import { createLogger } from './logger.ts';
-import { createMetrics } from './metrics.ts';
+import { createLogger } from './telemetry/logger.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { openServices } from './open-services.ts';
 
 /**

@@ -9,8 +9,8 @@ import { CONSOLE_FOLDER, CONSOLE_MARK, CONSOLE_SOURCES } from '#handlers/console
 import type { Logger } from '#handlers/services.ts';
 import { type Config, readConfig, secretsOf } from './config/config.ts';
 import { explain } from './explain.ts';
-import { isWildcard } from './known-hosts.ts';
-import { createLogger } from './logger.ts';
+import { isWildcard } from './server/known-hosts.ts';
+import { createLogger } from './telemetry/logger.ts';
 import { type Host, startHost } from './start-host.ts';
 
 const ROOT = join(import.meta.dirname, '..');

@@ -16,9 +16,9 @@ import type { Logger } from '#handlers/services.ts';
 import { type Config, secretsOf } from './config/config.ts';
 import { ConfigError } from '#protocol/settings/read-environment.ts';
 import { isOnOneMachine } from '#protocol/settings/contradictions.ts';
-import { clusterAccess } from './kubernetes-platform.ts';
-import { descriptorBudget, descriptorLimit } from './descriptor-budget.ts';
-import { limitPeers } from './limit-peers.ts';
+import { clusterAccess } from './platforms/kubernetes-platform.ts';
+import { descriptorBudget, descriptorLimit } from './server/descriptor-budget.ts';
+import { limitPeers } from './server/limit-peers.ts';
 import { openBroker } from './open-broker.ts';
 import { openRecords } from './open-services.ts';
 

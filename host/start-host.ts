@@ -15,19 +15,19 @@ import {
   cleanEditorSnapshots,
 } from '#handlers/ops/scheduled.ts';
 import type { Logger, Services } from '#handlers/services.ts';
-import { createChannelServers } from './channel-servers.ts';
-import { descriptorBudget, type DescriptorBudget, descriptorLimit } from './descriptor-budget.ts';
-import { type ConnectionLimits, limitConnections } from './limit-connections.ts';
-import { CALLS, limitPeers } from './limit-peers.ts';
-import { openCertificate } from './certificate.ts';
+import { createChannelServers } from './server/channel-servers.ts';
+import { descriptorBudget, type DescriptorBudget, descriptorLimit } from './server/descriptor-budget.ts';
+import { type ConnectionLimits, limitConnections } from './server/limit-connections.ts';
+import { CALLS, limitPeers } from './server/limit-peers.ts';
+import { openCertificate } from './server/certificate.ts';
 import { type Config, secretsOf } from './config/config.ts';
 import { isOnOneMachine } from '#protocol/settings/contradictions.ts';
 import type { DataFolder } from './data-folder.ts';
-import { createFront } from './front.ts';
-import { createFunctionHost } from './function-host.ts';
-import { HOST_ROUTES } from './host-routes.ts';
-import { isWildcard, knownHosts } from './known-hosts.ts';
-import { createMetrics } from './metrics.ts';
+import { createFront } from './server/front.ts';
+import { createFunctionHost } from './server/function-host.ts';
+import { HOST_ROUTES } from './server/host-routes.ts';
+import { isWildcard, knownHosts } from './server/known-hosts.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { openServices } from './open-services.ts';
 
 /** A running host. */

@@ -1,4 +1,4 @@
-import { HOST_ROUTES } from '../host-routes.ts';
+import { HOST_ROUTES } from '../server/host-routes.ts';
 import { routerFunction } from './router-function.ts';
 
 /** The function of all routes. */

@@ -4,7 +4,7 @@ import { onceOpen } from '#base/concurrency.ts';
 import { type FunctionOptions, makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { lineLogger } from './line-logger.ts';
 
 // zod compiles a parser for each object at its first use: more than it saves in a function's life.
@@ -35,7 +35,7 @@ export async function openFunction(): Promise<OpenFunction> {
 function lazyMetrics(): Metrics {
   let count: (() => Promise<number>) | undefined;
   const created = onceOpen(async () => {
-    const { createMetrics } = await import('../metrics.ts');
+    const { createMetrics } = await import('../telemetry/metrics.ts');
     const metrics = createMetrics();
     if (count !== undefined) metrics.countPreviews(count);
     return metrics;

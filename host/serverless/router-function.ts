@@ -4,7 +4,7 @@ import { onceOpen } from '#base/concurrency.ts';
 import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
-import { type Answer, createRouter, type LazyRoute, type Router } from '../router.ts';
+import { type Answer, createRouter, type LazyRoute, type Router } from '../server/router.ts';
 import { bufferedEnding, type Deadline, remaining } from './deadline.ts';
 import {
   type GatewayEvent,

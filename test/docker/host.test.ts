@@ -1,7 +1,7 @@
 /** A host with containers as sandboxes. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readConfig } from '#host/config/config.ts';
-import { createLogger } from '#host/logger.ts';
+import { createLogger } from '#host/telemetry/logger.ts';
 import { startHost } from '#host/start-host.ts';
 import { execute, serve } from '#test/host/support/commands.ts';
 import { makeRun, startPreview, visit } from '#test/host/support/runs.ts';

@@ -8,11 +8,11 @@ import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts
 import type { HttpResponse } from '#handlers/http/http-event.ts';
 import { defineRoute, type Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
-import { createFunctionHost } from '#host/function-host.ts';
-import { HandshakeResponse } from '#host/handshake.ts';
-import { lazyRoute } from '#host/router.ts';
-import { createLogger } from '#host/logger.ts';
-import { createMetrics } from '#host/metrics.ts';
+import { createFunctionHost } from '#host/server/function-host.ts';
+import { HandshakeResponse } from '#host/server/handshake.ts';
+import { lazyRoute } from '#host/server/router.ts';
+import { createLogger } from '#host/telemetry/logger.ts';
+import { createMetrics } from '#host/telemetry/metrics.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { firstAnswer, rawExchange } from './support/raw-exchange.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { consoleOrigins, knownHosts } from '#host/known-hosts.ts';
+import { consoleOrigins, knownHosts } from '#host/server/known-hosts.ts';
 
 const options = { listenHost: '::1', publicUrl: undefined, allowedHosts: ['box.example', 'no name'] };
 

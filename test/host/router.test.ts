@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createRouter, lazyRoute, type RouteRow } from '#host/router.ts';
+import { createRouter, lazyRoute, type RouteRow } from '#host/server/router.ts';
 import { lineLogger } from '#host/serverless/line-logger.ts';
 import { ROUTES } from '#handlers/routes.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { readConfig } from '#host/config/config.ts';
-import { openClusterPool } from '#host/kubernetes-platform.ts';
+import { openClusterPool } from '#host/platforms/kubernetes-platform.ts';
 import { poolConfig } from '#test/support/warm-pools.ts';
 
 describe('the settings of the warm pool', () => {

@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket } from 'ws';
 import type { MessageSocket } from '#core/terminals/message-socket.ts';
-import { HandshakeResponse } from '#host/handshake.ts';
-import { acceptWebSocket } from '#host/web-socket-answer.ts';
+import { HandshakeResponse } from '#host/server/handshake.ts';
+import { acceptWebSocket } from '#host/server/web-socket-answer.ts';
 
 /**
  * Ping intervals in milliseconds: for tests that wait for pings, and for tests that pings must not

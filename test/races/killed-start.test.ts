@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
-import { recoverSandboxes } from '#host/recover-sandboxes.ts';
+import { recoverSandboxes } from '#host/platforms/recover-sandboxes.ts';
 import { collect } from '#test/support/collect.ts';
 import { openHarness } from './data-folder-harness.ts';
 import { repetitions } from '#test/support/suite.ts';

@@ -8,7 +8,7 @@ import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { createSandbox } from '#core/sandboxes/create-sandbox.ts';
-import { recoverSandboxes } from '#host/recover-sandboxes.ts';
+import { recoverSandboxes } from '#host/platforms/recover-sandboxes.ts';
 import { aRun } from '#test/contracts/records/samples.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { WakingClock } from '#base/clock-and-ids.ts';
 import { readConfig, secretsOf } from '#host/config/config.ts';
-import { createLogger } from '#host/logger.ts';
+import { createLogger } from '#host/telemetry/logger.ts';
 import { type Host, startHost } from '#host/start-host.ts';
 
 export interface Answer {

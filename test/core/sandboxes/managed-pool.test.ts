@@ -8,7 +8,7 @@ import type { TestProvider } from '#test/support/with-guests.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import type { WarmPool } from '#core/sandboxes/warm-pool.ts';
 import { createSandbox, type NewSandbox } from '#core/sandboxes/create-sandbox.ts';
-import { recoverSandboxes } from '#host/recover-sandboxes.ts';
+import { recoverSandboxes } from '#host/platforms/recover-sandboxes.ts';
 import { warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
 import { poolConfig, settled } from '#test/support/warm-pools.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';

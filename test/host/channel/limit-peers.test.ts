@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { limitPeers } from '#host/limit-peers.ts';
+import { limitPeers } from '#host/server/limit-peers.ts';
 
 describe('a channel that many share', () => {
   let requests = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { serviceChannel } from '#host/kubernetes-platform.ts';
+import { serviceChannel } from '#host/platforms/kubernetes-platform.ts';
 
 describe('the channel of sandboxes in a cluster', () => {
   test.each([

@@ -6,7 +6,7 @@ import { PortholeError } from '#base/errors.ts';
 import { defineRoute, json, type Route, type RouteOptions } from '#handlers/route.ts';
 import type { GatewayEvent, GatewayResult } from '#host/serverless/gateway-event.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
-import { lazyRoute, type LazyRoute } from '#host/router.ts';
+import { lazyRoute, type LazyRoute } from '#host/server/router.ts';
 import { routerFunction } from '#host/serverless/router-function.ts';
 import { gatewayEvent } from './gateway-events.ts';
 

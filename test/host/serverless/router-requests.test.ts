@@ -5,7 +5,7 @@ import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { defineRoute, json, type Route } from '#handlers/route.ts';
 import type { GatewayResult } from '#host/serverless/gateway-event.ts';
-import { lazyRoute } from '#host/router.ts';
+import { lazyRoute } from '#host/server/router.ts';
 import { limitedFunction, type OpenFunction } from '#host/serverless/open-function.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
 import { routerFunction } from '#host/serverless/router-function.ts';

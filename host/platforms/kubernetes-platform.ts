@@ -31,12 +31,12 @@ import type { GuestKeys } from '#protocol/guest/guest-pod.ts';
 import { brokerHeader } from '#protocol/guest/network.ts';
 import type { BrokerTokens } from '#protocol/guest/key-set.ts';
 import { endpointOf } from '#core/network/network-host.ts';
-import { type ClusterOptions, type Config } from './config/config.ts';
+import { type ClusterOptions, type Config } from '../config/config.ts';
 import { ConfigError } from '#protocol/settings/read-environment.ts';
 import { NEEDS_IMAGE, NEEDS_WARM_POOL } from '#protocol/settings/contradictions.ts';
 import type { ONE_MACHINE_PROVIDERS } from '#protocol/settings/environment-schema.ts';
 import { createSandboxService } from './create-sandbox-service.ts';
-import { consoleOrigins } from './known-hosts.ts';
+import { consoleOrigins } from '../server/known-hosts.ts';
 import type { Platform, PlatformDeps } from './platform.ts';
 
 const NO_POOL =

@@ -10,7 +10,7 @@ import { errorResponse } from '#handlers/http/render-errors.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { HandshakeResponse } from './handshake.ts';
-import type { MetricRecorder } from './metrics.ts';
+import type { MetricRecorder } from '../telemetry/metrics.ts';
 import { requestEvent } from './request-event.ts';
 import { type Answer, createRouter, type LazyRoute, type Target } from './router.ts';
 

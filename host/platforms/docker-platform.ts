@@ -5,7 +5,7 @@ import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import type { EngineProbe } from '#adapters/docker/engine.ts';
 import { addressText } from '#adapters/docker/engine-address.ts';
 import { containerMountTarget } from '#adapters/mounts/container-mount-target.ts';
-import { type Config, type DockerOptions } from './config/config.ts';
+import { type Config, type DockerOptions } from '../config/config.ts';
 import { ConfigError } from '#protocol/settings/read-environment.ts';
 import { type OneMachineDeps, openOneMachine } from './one-machine.ts';
 import type { Platform } from './platform.ts';

@@ -5,7 +5,7 @@ import { localMountTarget } from '#adapters/mounts/local-mount-target.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { Logger } from '#handlers/services.ts';
 import { findProgram } from '#adapters/system/find-program.ts';
-import { type Config } from './config/config.ts';
+import { type Config } from '../config/config.ts';
 import { ConfigError } from '#protocol/settings/read-environment.ts';
 import { type OneMachineDeps, openOneMachine } from './one-machine.ts';
 import type { Platform } from './platform.ts';

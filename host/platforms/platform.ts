@@ -15,7 +15,7 @@ import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { GuestKeys } from '#protocol/guest/guest-pod.ts';
 import type { Logger } from '#handlers/services.ts';
-import type { MetricRecorder } from './metrics.ts';
+import type { MetricRecorder } from '../telemetry/metrics.ts';
 
 /**
  * The adapters of sandboxes and previews: everything that differs between one machine and a

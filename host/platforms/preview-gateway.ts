@@ -18,7 +18,7 @@ import type { Logger } from '#handlers/services.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
 import type { PreviewLookup, PreviewTarget } from '#proxy/preview-target.ts';
-import type { MetricRecorder } from './metrics.ts';
+import type { MetricRecorder } from '../telemetry/metrics.ts';
 
 export interface PreviewGatewayDeps {
   readonly plane: LocalPlane;

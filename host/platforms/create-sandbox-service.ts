@@ -5,7 +5,7 @@ import { type ProvisionAccess, provisionRuns, type ProvisionRunsDeps } from '#co
 import type { GuestCalls, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { SandboxService, type SandboxServiceDeps } from '#core/sandboxes/sandbox-service.ts';
 import type { Logger } from '#handlers/services.ts';
-import type { Config } from './config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { PlatformDeps } from './platform.ts';
 
 export interface PlatformSandboxes {
