@@ -15,12 +15,8 @@ export function ownMemory(piece: Buffer): void {
  */
 export function freeBuffer(piece: Buffer): void {
   const { buffer } = piece;
-  const isSole = coversMemory(piece) || sole.has(piece);
+  const isSole = piece.byteLength === buffer.byteLength || sole.has(piece);
   if (isSole && buffer instanceof ArrayBuffer) buffer.transfer(0);
-}
-
-export function coversMemory({ buffer, byteLength }: Buffer): boolean {
-  return byteLength === buffer.byteLength;
 }
 
 const owners = new WeakSet<Readable>();

@@ -36,11 +36,12 @@ export function serveExec(
 ): void {
   // The handshake and the first messages go out in one write.
   socket.cork();
-  process.nextTick(() => socket.uncork());
   server.handleUpgrade(request, socket, head, (messages) => {
     const attached = new AttachedCommand(starter, details, messages, socket);
     attached.listen();
   });
+  // After ws has read the request, in a tick that it has just queued.
+  process.nextTick(() => socket.uncork());
 }
 
 /** Bytes of output waiting for the host before the command is paused: more than one piece. */

@@ -18,7 +18,7 @@ import {
 } from '#protocol/guest/exec-protocol.ts';
 import { PortholeError } from '#base/errors.ts';
 import { boundedJson, type JsonLimits } from '#base/bounded-json.ts';
-import { coversMemory, ownMemory } from '#base/free-buffer.ts';
+import { ownMemory } from '#base/free-buffer.ts';
 import { ANSWER_WITHIN, guestFailure, textAnswer, turnsOf } from '#core/processes/guest-answers.ts';
 import { connectToGuest, type GuestAddress, guestRefusal, MAX_REFUSAL } from './guest-connection.ts';
 import { readInTurns } from './read-in-turns.ts';
@@ -31,6 +31,10 @@ const EXIT: JsonLimits = { depth: 4, values: 16 };
 
 /** Pieces in which a message may arrive: each costs memory beside its bytes. */
 const MAX_CHUNKS = 1024;
+
+/** From this length on the head of a message has at least `HEAD` bytes (RFC 6455 section 5.2). */
+const LONG = 126;
+const HEAD = 4;
 
 /** Largest stdin payload of one message, in bytes. */
 const PIECE = 64 * 1024;
@@ -126,18 +130,24 @@ class GuestCommand implements ExecProcess {
   }
 
   #open({ stream, headers = {} }: GuestConnection, command: ExecCommand): WebSocket {
+    let measure: (() => void) | undefined;
     const socket = new WebSocket('ws://guest/v1/exec', {
       // ws and Node's client use what any stream has.
       createConnection: () => stream as Socket,
       headers,
-      // The request goes out with the handshake: a command costs one round trip.
+      // The request goes out with the handshake, in one write: a command costs one round trip.
       finishRequest: (handshake) => {
-        handshake.once('socket', () => process.nextTick(() => stream.write(firstMessage(command))));
+        stream.cork();
+        handshake.once('socket', () => {
+          measure = readInTurns(stream, turnsOf(this.#address.sandboxId));
+          process.nextTick(() => {
+            stream.write(firstMessage(command));
+            stream.uncork();
+          });
+        });
         handshake.end();
       },
       perMessageDeflate: false,
-      // One message in each turn of the event loop: a chunk may hold 20,000.
-      allowSynchronousEvents: false,
       autoPong: false,
       maxPayload: MAX_DATA_BYTES,
       maxBufferedChunks: MAX_CHUNKS,
@@ -148,7 +158,7 @@ class GuestCommand implements ExecProcess {
     });
     socket.on('open', () => {
       stream.on('data', ({ length }: Buffer) => (this.#received += length));
-      readInTurns(stream, turnsOf(this.#address.sandboxId));
+      measure?.();
     });
     socket.on('message', (message: Buffer, isBinary: boolean) => {
       try {
@@ -213,7 +223,7 @@ class GuestCommand implements ExecProcess {
     const payload = message.subarray(1);
     if (type === EXEC.stdout || type === EXEC.stderr) {
       const stream = type === EXEC.stderr && !this.#isTerminal ? this.stderr : this.stdout;
-      if (coversMemory(message)) ownMemory(payload);
+      if (isAlone(message)) ownMemory(payload);
       if (payload.length === 0 || stream.destroyed || stream.push(payload)) return;
       this.#full.add(stream);
       this.#socket.pause();
@@ -277,6 +287,11 @@ function firstMessage(command: ExecCommand): Buffer {
   head[1] = 0xff;
   head.writeBigUInt64BE(BigInt(payload.length), 2);
   return Buffer.concat([head, payload]);
+}
+
+/** Whether its memory holds nothing but the message, and perhaps its head. */
+function isAlone({ buffer, byteOffset, length }: Buffer): boolean {
+  return length >= LONG && byteOffset <= HEAD && byteOffset + length === buffer.byteLength;
 }
 
 function messageOf(type: number, payload: Uint8Array): Buffer {

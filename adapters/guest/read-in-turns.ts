@@ -8,10 +8,11 @@ const EXPENSIVE = 1 / 20_000;
 
 /**
  * Reads a connection in turns of the event loop. A guest can make each byte cost what usually a
- * kilobyte costs, with chunks of one byte or interim responses. Call it after the parser listens.
- * The parser resumes the connection when its body is read; that waits for the next turn, too.
+ * kilobyte costs, with chunks of one byte or interim responses. Call it after the parser listens,
+ * and the function that it returns after another parser does. The parser resumes the connection
+ * when its body is read; that waits for the next turn, too.
  */
-export function readInTurns(stream: Duplex, pause: Pause): void {
+export function readInTurns(stream: Duplex, pause: Pause): () => void {
   const push = stream.push.bind(stream);
   const resume = stream.resume.bind(stream);
   let most: number = PIECE.least;
@@ -47,11 +48,19 @@ export function readInTurns(stream: Duplex, pause: Pause): void {
     isWanted = true;
     return stream;
   };
-  stream.prependListener('data', () => (begun = performance.now()));
-  stream.on('data', ({ length }: Buffer) => {
+  const begin = (): void => {
+    begun = performance.now();
+  };
+  const end = ({ length }: Buffer): void => {
     const isCheap = performance.now() - begun < length * EXPENSIVE;
     if (!isCheap) most = PIECE.least;
     else if (length >= most) most = Math.min(2 * most, PIECE.most);
     holdUnlessTurn();
-  });
+  };
+  const measure = (): void => {
+    stream.off('data', begin).off('data', end);
+    stream.prependListener('data', begin).on('data', end);
+  };
+  measure();
+  return measure;
 }
