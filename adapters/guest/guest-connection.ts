@@ -7,10 +7,11 @@ import type { GuestConnection } from '#core/sandboxes/sandbox-provider.ts';
 import { jsonOrUndefined } from '#base/reads.ts';
 import { DIAL_UPGRADE } from '#protocol/guest/http-protocol.ts';
 import { FILE_REFUSALS } from '#protocol/guest/files-protocol.ts';
+import { RESPONSE_FAULTS } from '#proxy/upstream/response-head.ts';
+import { type ResponseEvents, ResponseParser } from '#proxy/upstream/response-parser.ts';
 import { guestErrorBody, refusalDetails } from '#protocol/guest/answers.ts';
 
-/** Size limits of a response head and of a refusal's body, in bytes. */
-const MAX_HEAD = 16 * 1024;
+/** Largest body of a refusal, in bytes. */
 export const MAX_REFUSAL = 64 * 1024;
 
 export interface GuestAddress {
@@ -80,10 +81,13 @@ export async function dialGuest(address: GuestAddress, port: number, signal?: Ab
   const lines = [`GET ${path} HTTP/1.1`, 'Host: guest', 'Connection: Upgrade', `Upgrade: ${DIAL_UPGRADE}`];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
   return new Promise((resolve, reject) => {
-    const answer = new AnswerHead();
+    const parser = new ResponseParser();
+    const refusal: Buffer[] = [];
+    let status = 0;
     let isSettled = false;
     const settle = (): void => {
       isSettled = true;
+      parser.reset();
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
       stream.off('readable', look).off('close', lost).off('end', lost);
@@ -93,8 +97,11 @@ export async function dialGuest(address: GuestAddress, port: number, signal?: Ab
       stream.destroy();
       reject(error);
     };
+    const violates = (what: string): void =>
+      fail(guestFailure(sandboxId, 'its guest violates the protocol', new Error(what)));
     const abort = (): void => fail(signal?.reason);
-    const lost = (): void => fail(guestFailure(sandboxId, 'its guest hung up'));
+    const lost = (): void =>
+      status === 0 ? fail(guestFailure(sandboxId, 'its guest hung up')) : parser.finish();
     // Sockets and HTTP/2 streams of Node call `read(0)` directly after their last 'readable'. If
     // nothing is left in them then, they emit 'end' before their next owner listens, and `unshift`
     // fails. So read in a microtask, in which the owner continues.
@@ -103,60 +110,36 @@ export async function dialGuest(address: GuestAddress, port: number, signal?: Ab
       if (isSettled) return;
       // Only the buffered bytes: a read past the end would emit 'end' too.
       const chunk = stream.read(stream.readableLength) as Buffer | null;
-      if (chunk === null) return;
-      try {
-        answer.add(chunk);
-      } catch (error) {
-        return fail(guestFailure(sandboxId, 'its guest violates the protocol', error));
-      }
-      if (answer.status === undefined) return;
-      if (answer.status === 101) {
-        settle();
-        if (answer.rest.length > 0) stream.unshift(answer.rest);
-        resolve(stream);
-      } else if (answer.isComplete) {
-        const refused = guestRefusal(sandboxId, answer.status, answer.rest.toString());
-        fail(answer.status === 502 ? nothingListens(sandboxId, port) : refused);
-      }
+      if (chunk !== null) parser.push(chunk);
     };
     const timer = setTimeout(() => fail(guestFailure(sandboxId, 'its guest does not answer')), answerWithin);
+    const events: ResponseEvents = {
+      informational: () => {},
+      head: (head) => {
+        status = head.status;
+        if ((head.contentLength ?? 0) > MAX_REFUSAL) violates('a refusal is too long');
+      },
+      body: (part) => {
+        refusal.push(part);
+        if (refusal.reduce((sum, { length }) => sum + length, 0) > MAX_REFUSAL)
+          violates('a refusal is too long');
+      },
+      end: (last = Buffer.alloc(0)) => {
+        const body = Buffer.concat([...refusal, last]).toString();
+        fail(status === 502 ? nothingListens(sandboxId, port) : guestRefusal(sandboxId, status, body));
+      },
+      upgraded: (_head, rest) => {
+        settle();
+        if (rest.length > 0) stream.unshift(rest);
+        resolve(stream);
+      },
+      fault: (fault) => violates(RESPONSE_FAULTS[fault]),
+    };
+    parser.expect('GET', events, true);
     // Do not use 'data': a paused stream stays paused when its next owner listens for data.
     stream.on('close', lost).on('end', lost).on('readable', look);
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
     stream.write(`${lines.join('\r\n')}\r\n\r\n`);
   });
-}
-
-/** Collects the head of an HTTP answer, and the body of one that is not 101. */
-class AnswerHead {
-  /** Undefined until the whole head is there. */
-  status: number | undefined;
-  rest: Buffer = Buffer.alloc(0);
-  #bodyLength = 0;
-
-  /** @throws Error where it is not HTTP/1.1 or is too long */
-  add(chunk: Buffer): void {
-    this.rest = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
-    if (this.status === undefined) {
-      const start = this.rest.subarray(0, 9).toString('latin1');
-      if (!'HTTP/1.1 '.startsWith(start)) throw new Error('no HTTP/1.1 answer');
-      const end = this.rest.indexOf('\r\n\r\n');
-      if (end < 0 || end > MAX_HEAD) {
-        if (this.rest.length > MAX_HEAD) throw new Error('the head of the answer is too long');
-        return;
-      }
-      const head = this.rest.subarray(0, end).toString('latin1');
-      const status = /^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1];
-      if (status === undefined) throw new Error('no status');
-      this.status = Number(status);
-      this.#bodyLength = Number(/^content-length: *(\d{1,9})$/im.exec(head)?.[1] ?? 0);
-      this.rest = this.rest.subarray(end + 4);
-      if (this.status !== 101 && this.#bodyLength > MAX_REFUSAL) throw new Error('a refusal is too long');
-    }
-  }
-
-  get isComplete(): boolean {
-    return this.rest.length >= this.#bodyLength;
-  }
 }
