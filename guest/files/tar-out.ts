@@ -2,6 +2,7 @@ import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../base/errors.ts';
 import { putHeader, BLOCK } from '../../base/tar/tar-header.ts';
+import { END_OF_ARCHIVE, tarEntry } from '../../base/tar/write-tar.ts';
 import { at } from './at-calls.ts';
 import { type Calls, type Descent, direct, errno, type OpenFolder, READ, Slices } from './descriptors.ts';
 import { invalid, reasonOf } from './failures.ts';
@@ -152,25 +153,10 @@ class TarWriter {
         ...this.#named,
         ...(more === 0 ? [] : [`and ${more} more`]),
       ];
-      const note = Buffer.from(`${lines.join('\n')}\n`, 'latin1');
-      await this.#headerOf('./.porthole-unreadable-files', '0', {
-        mode: 0o644,
-        uid: 0,
-        gid: 0,
-        size: note.length,
-        mtime: 0,
-      });
-      for (let from = 0; from < note.length; ) {
-        if (this.#used === BUFFER) await this.#flush();
-        const copied = note.copy(this.#buffer, this.#used, from);
-        this.#used += copied;
-        from += copied;
-      }
-      await this.#pad(note.length);
+      const content = Buffer.from(`${lines.join('\n')}\n`, 'latin1');
+      await this.#bytes(tarEntry({ path: './.porthole-unreadable-files', isExecutable: false, content }));
     }
-    await this.#room(2 * BLOCK);
-    this.#buffer.fill(0, this.#used, this.#used + 2 * BLOCK);
-    this.#used += 2 * BLOCK;
+    await this.#bytes(END_OF_ARCHIVE);
     await this.#flush();
     await this.#sent;
   }
@@ -232,11 +218,17 @@ class TarWriter {
     await this.#pad(size);
   }
 
+  async #bytes(bytes: Buffer): Promise<void> {
+    for (let from = 0; from < bytes.length; ) {
+      if (this.#used === BUFFER) await this.#flush();
+      const copied = bytes.copy(this.#buffer, this.#used, from);
+      this.#used += copied;
+      from += copied;
+    }
+  }
+
   async #pad(size: number): Promise<void> {
-    const padding = (BLOCK - (size % BLOCK)) % BLOCK;
-    await this.#room(padding);
-    this.#buffer.fill(0, this.#used, this.#used + padding);
-    this.#used += padding;
+    await this.#bytes(END_OF_ARCHIVE.subarray(0, (BLOCK - (size % BLOCK)) % BLOCK));
   }
 
   /** Nothing without its metadata: it has just disappeared. */
