@@ -12,7 +12,7 @@ export const callMcpRoute = defineRoute('callMcp', 'POST', '/mcp', {
   tag: 'MCP',
   summary: 'Model Context Protocol',
   description:
-    'The protocol’s streamable HTTP transport. `notifications/cancelled` ends the call that it names. `docs/guides/agents.md` lists the tools. ' +
+    'The protocol’s streamable HTTP transport. `notifications/cancelled` ends the call that it names. `docs/reference/mcp-tools.md` lists the tools. ' +
     'A tool requires the same permission as its route.',
   class: 'stream',
   agents: true,
