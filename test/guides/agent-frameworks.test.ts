@@ -71,9 +71,9 @@ test('runs the TypeScript program of the guide of OpenAI Agents', async () => {
   await guide(MCP_SCRIPT, await typescript('openai-agents', PACKAGES));
 });
 
-suite('the guide of the AI SDK', agentsMissing, () => {
-  test('runs its program', async () => {
-    await guide(MCP_SCRIPT, await typescript('ai-sdk', agentPackages));
+suite('a guide in TypeScript', agentsMissing, () => {
+  test.each(['ai-sdk', 'langgraph-typescript'])('runs the program of %s', async (page) => {
+    await guide(MCP_SCRIPT, await typescript(page, agentPackages));
   });
 });
 

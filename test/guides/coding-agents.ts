@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheFolder } from '#test/cluster/fixture/program-cache.ts';
 import { npm } from '#test/frameworks/framework-cache.ts';
@@ -16,6 +16,9 @@ const PACKAGES = {
   ai: '7.0.173',
   '@ai-sdk/mcp': '2.0.99',
   '@ai-sdk/openai': '4.0.118',
+  langchain: '1.5.14',
+  '@langchain/mcp-adapters': '1.1.4',
+  '@langchain/openai': '1.6.0',
   zod: '4.6.7',
 };
 
@@ -45,6 +48,10 @@ async function install(): Promise<void> {
   const manifest = { name: 'agents', private: true, dependencies: PACKAGES };
   await writeFile(join(work, 'package.json'), JSON.stringify(manifest));
   await npm(['install', '--ignore-scripts'], work);
+  // Earlier versions have nearly a gigabyte each.
+  for (const name of await readdir(cacheFolder())) {
+    if (name.startsWith('agents-')) await rm(join(cacheFolder(), name), { recursive: true });
+  }
   await rename(work, folder);
 }
 

@@ -6,7 +6,16 @@ import { Porthole } from '../../client/index.ts';
 
 const GUIDES = join(import.meta.dirname, '../../docs/guides');
 const MAX_WORDS = { ofGuide: 300, ofMigration: 500 };
-const AGENTS = ['ai-sdk', 'claude-code', 'codex', 'cursor', 'langgraph', 'openai-agents', 'vs-code'];
+const AGENTS = [
+  'ai-sdk',
+  'claude-code',
+  'codex',
+  'cursor',
+  'langgraph',
+  'langgraph-typescript',
+  'openai-agents',
+  'vs-code',
+];
 const MIGRATIONS = readdirSync(GUIDES).flatMap((name) => /^(from-.+)\.md$/.exec(name)?.[1] ?? []);
 
 const textOf = (page: string): string => readFileSync(join(GUIDES, `${page}.md`), 'utf8');
