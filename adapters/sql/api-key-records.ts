@@ -6,6 +6,19 @@ import { all, count, deleted, done, first, instantText, ownedBy } from './sql-di
 import type { SqlSession } from './sql-session.ts';
 
 const MAX_LISTED = 1_000;
+const FIELDS = [
+  'id',
+  'owner',
+  'name',
+  'scope',
+  'admin',
+  'issuer',
+  'prefix',
+  'digest',
+  'createdAt',
+  'expiresAt',
+  'lastUsedAt',
+] as const;
 
 export function apiKeyRecords(session: SqlSession): ApiKeyRecords {
   const { dialect, notifier, once, repeatable, transact } = session;
@@ -15,7 +28,7 @@ export function apiKeyRecords(session: SqlSession): ApiKeyRecords {
         const { org, user } = key.owner;
         await dialect.lockKey(trx, JSON.stringify(['api keys', org, user]));
         if ((await count(trx.selectFrom('api_keys').where(ownedBy(key.owner)))) >= most) return false;
-        await trx.insertInto('api_keys').values(columnsOf(key)).execute();
+        await trx.insertInto('api_keys').values(columnsOf(key, FIELDS)).execute();
         return true;
       }),
 

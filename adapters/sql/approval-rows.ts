@@ -12,10 +12,10 @@ export function argumentsText(args: ToolArguments): string {
   return JSON.stringify(Object.fromEntries(Object.entries(args).toSorted(([a], [b]) => (a < b ? -1 : 1))));
 }
 
-export function waitingRow({ args, ...request }: ApprovalRequest): Row<'approvals'> {
+export function waitingRow(request: ApprovalRequest): Row<'approvals'> {
   return {
-    ...columnsOf(request),
-    args: argumentsText(args),
+    ...columnsOf(request, ['id', 'runId', 'tool', 'message', 'requestedAt', 'expiresAt']),
+    args: argumentsText(request.args),
     status: 'waiting',
     ended_at: null,
     source: null,

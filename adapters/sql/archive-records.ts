@@ -32,9 +32,16 @@ export function archiveRecords({ once, repeatable }: SqlSession): ArchiveRecords
   };
 }
 
-function toRow({ sandbox, key, ...archive }: ArchiveRecord): Row<'archives'> {
-  const { id, generation, name, image } = sandbox;
-  return { ...columnsOf(archive), sandbox_id: id, generation, name, image, object_key: key };
+function toRow(archive: ArchiveRecord): Row<'archives'> {
+  const { id, generation, name, image } = archive.sandbox;
+  return {
+    ...columnsOf(archive, ['id', 'owner', 'size', 'leftOut', 'createdAt']),
+    sandbox_id: id,
+    generation,
+    name,
+    image,
+    object_key: archive.key,
+  };
 }
 
 function toRecord(row: Row<'archives'>): ArchiveRecord {

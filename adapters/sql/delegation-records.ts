@@ -98,9 +98,10 @@ export function delegationRecords(session: SqlSession): DelegationRecords {
   };
 }
 
-function toRow({ sandbox, grant, ttl, ...delegation }: DelegationRecord): Row<'delegations'> {
+function toRow(delegation: DelegationRecord): Row<'delegations'> {
+  const { sandbox, grant, ttl } = delegation;
   return {
-    ...columnsOf(delegation),
+    ...columnsOf(delegation, ['id', 'label', 'renewable', 'createdAt', 'expiresAt']),
     sandbox_id: sandbox.id,
     generation: sandbox.generation,
     scopes: JSON.stringify(grant.scopes),

@@ -18,8 +18,14 @@ import { instantText } from './sql-dialect.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { NewRow, Row, ToolSourceColumns } from './schema.ts';
 
+/** The fields of a source that are columns as they are. */
+const SOURCE_FIELDS = ['entrypoint', 'sourceCode', 'language', 'usageInstructions'] as const;
+
 export function versionRow(version: ToolVersionRecord): NewRow<'tool_versions'> {
-  return { ...columnsOf(version), ...sourceColumns(version) };
+  return {
+    ...columnsOf(version, ['id', 'toolId', 'number', 'createdAt', 'createdBy']),
+    ...sourceColumns(version),
+  };
 }
 
 export function toVersion(row: Row<'tool_versions'>): ToolVersionRecord {
@@ -28,9 +34,9 @@ export function toVersion(row: Row<'tool_versions'>): ToolVersionRecord {
 
 /** The columns that a change of a draft sets. */
 export function changedColumns(change: DraftChange): Partial<Row<'tool_drafts'>> {
-  const { inputSchema, settingsSchema, ...others } = change;
+  const { inputSchema, settingsSchema } = change;
   return {
-    ...columnsOf(others),
+    ...columnsOf(change, ['versionId', ...SOURCE_FIELDS]),
     ...(inputSchema !== undefined && { input_schema: schemaText(inputSchema) }),
     ...(settingsSchema !== undefined && { settings_schema: schemaText(settingsSchema) }),
   };
@@ -67,7 +73,17 @@ export function toLock(
 
 export function snapshotRow(snapshot: SnapshotRecord): NewRow<'sandbox_snapshots'> {
   return {
-    ...columnsOf(snapshot),
+    ...columnsOf(snapshot, [
+      'id',
+      'toolId',
+      'versionId',
+      'owner',
+      'payloadBytes',
+      'sandboxId',
+      'createdAt',
+      'createdBy',
+      'expiresAt',
+    ]),
     ...sourceColumns(snapshot),
     state: JSON.stringify(snapshot.state),
     bytes: snapshotSize(snapshot),
@@ -87,7 +103,19 @@ export function toSnapshot(row: Row<'sandbox_snapshots'>): SnapshotRecord {
 
 export function runningRow(run: NewToolRun): NewRow<'tool_runs'> {
   return {
-    ...columnsOf(run),
+    ...columnsOf(run, [
+      'id',
+      'toolId',
+      'versionId',
+      'snapshotId',
+      'snapshotExpiresAt',
+      'owner',
+      'actionId',
+      'parentRunId',
+      'createdAt',
+      'createdBy',
+      'deadline',
+    ]),
     inputs: JSON.stringify(run.inputs),
     status: 'running',
     outputs: 'null',
@@ -149,11 +177,10 @@ export function toToolRun(row: Row<'tool_runs'>): ToolRunRecord {
 }
 
 export function sourceColumns(source: ToolSource): ToolSourceColumns {
-  const { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions } = source;
   return {
-    ...columnsOf({ entrypoint, sourceCode, language, usageInstructions }),
-    input_schema: schemaText(inputSchema),
-    settings_schema: schemaText(settingsSchema),
+    ...columnsOf(source, SOURCE_FIELDS),
+    input_schema: schemaText(source.inputSchema),
+    settings_schema: schemaText(source.settingsSchema),
   };
 }
 

@@ -34,10 +34,10 @@ export function inboxRecords(session: SqlSession, { seal, open }: OwnerSeals): I
   };
   return {
     // Not idempotent: a repeat would find its own row.
-    add: ({ text, pin, hasPicture, ...message }, picture, { owner, most, event }) =>
+    add: (message, picture, { owner, most, event }) =>
       once((db) =>
         publishingTransaction(session, db, async (trx, publish) => {
-          const { runId, at } = message;
+          const { runId, at, text, pin, hasPicture } = message;
           const content: Content = { text, pin, hasPicture };
           const run = await holdRun(trx, dialect, runId);
           if (run?.status !== 'running') return 'ended';
@@ -46,7 +46,7 @@ export function inboxRecords(session: SqlSession, { seal, open }: OwnerSeals): I
           await trx
             .insertInto('inbox_messages')
             .values({
-              ...columnsOf(message),
+              ...columnsOf(message, ['id', 'runId', 'replyTo', 'by', 'at', 'readAt']),
               content: seal('inbox_messages.content', owner, JSON.stringify(content)),
               picture: picture && seal('inbox_messages.picture', owner, JSON.stringify(picture)),
             })

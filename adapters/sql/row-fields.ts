@@ -29,9 +29,13 @@ type Fields<Columns> = {
   [Name in Exclude<keyof Columns & string, keyof OwnerColumns> as Camel<Name>]: Instant<Name, Columns[Name]>;
 } & (Columns extends OwnerColumns ? { owner: Owner } : unknown);
 
-/** The columns of a record's fields. */
-export function columnsOf<Item extends object>(item: Item): Columns<Item> {
-  const columns = Object.entries(item).flatMap(([name, value]: [string, unknown]) => {
+/** The columns of these fields: a caller's object may have more, which do not reach SQL. */
+export function columnsOf<Item extends object, Name extends keyof Item & string>(
+  item: Item,
+  names: readonly Name[],
+): Columns<Pick<Item, Name>> {
+  const columns = names.flatMap((name) => {
+    const value: unknown = item[name];
     if (name === 'owner') {
       const { org, user } = value as Owner;
       return [
@@ -41,7 +45,7 @@ export function columnsOf<Item extends object>(item: Item): Columns<Item> {
     }
     return [[name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), columnOf(value)]];
   });
-  return Object.fromEntries(columns) as Columns<Item>;
+  return Object.fromEntries(columns) as Columns<Pick<Item, Name>>;
 }
 
 function columnOf(value: unknown): unknown {

@@ -34,18 +34,18 @@ export type ToolSourceColumns = Columns<Omit<ToolSource, 'inputSchema' | 'settin
   settings_schema: string | null;
 };
 
-type SandboxColumn =
-  | 'id'
-  | 'owner'
-  | 'image'
-  | 'place'
-  | 'desired'
-  | 'observed'
-  | 'createdAt'
-  | 'sessionKey'
-  | 'name'
-  | 'stoppedAt'
-  | 'ttlSeconds';
+/** The fields of a new sandbox that are columns as they are. */
+export const SANDBOX_FIELDS = [
+  'id',
+  'owner',
+  'image',
+  'place',
+  'desired',
+  'observed',
+  'createdAt',
+  'sessionKey',
+  'name',
+] as const;
 
 /**
  * The tables after the newest migration, the same on every database: ids are text, times RFC 3339
@@ -57,7 +57,7 @@ export interface SqlSchema {
   schema_migrations: MigrationColumns;
   schema_expansions: MigrationColumns;
   runs: Columns<Omit<RunRecord, 'tokenVersion'>> & { agent_token_version: number };
-  sandboxes: Columns<Pick<SandboxRecord, SandboxColumn>> & {
+  sandboxes: Columns<Pick<SandboxRecord, (typeof SANDBOX_FIELDS)[number] | 'stoppedAt' | 'ttlSeconds'>> & {
     generation: Generated<number>;
     /** JSON object of strings. */
     tags: Generated<string>;

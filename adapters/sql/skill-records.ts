@@ -90,8 +90,10 @@ function usable(db: Kysely<SqlSchema>, owner: Owner, names?: readonly string[]) 
     .$if(names !== undefined, (query) => query.where('name', 'in', names as string[]));
 }
 
-function toRow({ owner, files, ...skill }: PackedSkill): Row<'skills'> {
-  return { ...columnsOf({ ...skill, owner: owner ?? EVERYBODY }), files: JSON.stringify(files) };
+function toRow(skill: PackedSkill): Row<'skills'> {
+  const owned = { ...skill, owner: skill.owner ?? EVERYBODY };
+  const names = ['owner', 'name', 'description', 'digest', 'size', 'archive', 'putAt'] as const;
+  return { ...columnsOf(owned, names), files: JSON.stringify(skill.files) };
 }
 
 function toSummary(row: Pick<Row<'skills'>, (typeof SUMMARY)[number]>): SkillSummary {

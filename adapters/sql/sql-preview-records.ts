@@ -118,8 +118,11 @@ function strongestOfEach(tombstones: readonly Tombstone[]): Tombstone[] {
   return [...byToken.values()].sort((a, b) => (a.tokenSha256 < b.tokenSha256 ? -1 : 1));
 }
 
-function toRow({ at, ...tombstone }: Tombstone): Row<'preview_tombstones'> {
-  return { ...columnsOf(tombstone), ended_at: instantText(at) };
+function toRow(tombstone: Tombstone): Row<'preview_tombstones'> {
+  return {
+    ...columnsOf(tombstone, ['tokenSha256', 'runId', 'reason']),
+    ended_at: instantText(tombstone.at),
+  };
 }
 
 function toTombstone(row: Row<'preview_tombstones'>): Tombstone {

@@ -185,8 +185,22 @@ function activeRuns(db: Kysely<SqlSchema>, owner: Owner): Promise<number> {
   return count(db.selectFrom('runs').where(ownedBy(owner)).where('status', '=', 'running'));
 }
 
-function toRow({ tokenVersion, ...run }: RunRecord): Row<'runs'> {
-  return { ...columnsOf(run), agent_token_version: tokenVersion };
+/** The fields that are columns as they are. */
+const RUN_FIELDS = [
+  'id',
+  'owner',
+  'title',
+  'sandboxId',
+  'autoApproveTools',
+  'sharing',
+  'status',
+  'tokenKid',
+  'createdAt',
+  'completedAt',
+] as const;
+
+function toRow(run: RunRecord): Row<'runs'> {
+  return { ...columnsOf(run, RUN_FIELDS), agent_token_version: run.tokenVersion };
 }
 
 function toRecord({ agent_token_version: tokenVersion, ...row }: Row<'runs'>): RunRecord {

@@ -27,7 +27,7 @@ import {
 } from './keyset-page.ts';
 import { NO_ENV, type SandboxEnv } from './owner-seals.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
-import type { NewRow, Row, SqlSchema } from './schema.ts';
+import { type NewRow, type Row, SANDBOX_FIELDS, type SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
 /** Prefixed, because delegations of a sandbox are watched under the bare id. */
@@ -231,9 +231,10 @@ export async function insertSandbox(
 }
 
 function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): NewRow<'sandboxes'> {
-  const { tags, resources, network, env, secrets, skills, deleteWithThread, ...fields } = sandbox;
+  const { tags, resources, network, env, secrets, skills, deleteWithThread } = sandbox;
   return {
-    ...columnsOf({ ...fields, ttlSeconds: sandbox.ttlSeconds ?? null }),
+    ...columnsOf(sandbox, SANDBOX_FIELDS),
+    ttl_seconds: sandbox.ttlSeconds ?? null,
     tags: JSON.stringify(tags),
     last_active_at: null,
     stopped_at: null,

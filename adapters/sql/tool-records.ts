@@ -11,7 +11,10 @@ export function toolRecords({ dialect, repeatable, transact }: SqlSession): Tool
   return {
     create: (tool, version) =>
       transact(async (trx) => {
-        await trx.insertInto('tools').values(columnsOf(tool)).execute();
+        await trx
+          .insertInto('tools')
+          .values(columnsOf(tool, ['id', 'owner', 'name', 'createdAt']))
+          .execute();
         await trx
           .insertInto('tool_versions')
           .values(versionRow({ ...version, number: 1 }))
