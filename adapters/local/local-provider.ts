@@ -281,7 +281,7 @@ export class LocalProvider implements SandboxProvider {
     checkSandboxId(id);
     if (this.#space?.isLow()) throw diskFull(`Sandbox ${id} was not created`);
     if (network && (await this.probe()).isolation === 'none') {
-      throw networkNotSupported('sandboxes are not isolated, so they have no network of their own');
+      throw networkNotSupported('sandboxes are not isolated, so they use the network of the machine');
     }
     await oneAtATime(this, id, async () => {
       const folder = new SandboxFolder(this.#root, id);

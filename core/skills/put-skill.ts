@@ -15,7 +15,7 @@ export const MAX_PACKED_BYTES = 8_388_608;
 const MAX_UNPACKED_BYTES = 33_554_432;
 const MAX_FILES = 1_000;
 /** The longest skill name, which precedes every path when the skill is placed. */
-const LONGEST_NAME = 'x'.repeat(64);
+const MAX_NAME = 'x'.repeat(64);
 
 /**
  * The files of a skill, by path, from a tar that may be compressed by gzip. Accepts only files and
@@ -84,7 +84,7 @@ function readable(latin1: string): string {
     .split('/')
     .filter((part) => part !== '' && part !== '.')
     .join('/');
-  if (!fitsTar(`${LONGEST_NAME}/${path}`)) throw skillError(`the name ${shown(latin1)} is too long`);
+  if (!fitsTar(`${MAX_NAME}/${path}`)) throw skillError(`the name ${shown(latin1)} is too long`);
   return path;
 }
 

@@ -66,7 +66,7 @@ export function admit(
   const kind = route.class ?? 'cheap';
   // The duration of a body depends on its client.
   const isSlow = route.body === 'stream' || (typeof route.body === 'object' && 'form' in route.body);
-  // Commands (POST) do work of their own; their clients wait for it.
+  // A command (POST) does its work while the client waits for it.
   const isPaced = kind === 'stream' && route.method === 'GET';
   const hold = (event: ChainEvent, owner: string, most: number | undefined, place: Place | undefined) => {
     if (place === undefined) throw tooMany(kind, event.caller);
@@ -104,7 +104,7 @@ export function admit(
 }
 
 /**
- * All agents of an owner share slots of their own: what code in a sandbox does must not keep its
+ * All agents of an owner share separate slots: what code in a sandbox does must not keep its
  * owner from stopping it. A delegate is limited by the sandbox: its owner may have given it to a
  * service with its own users.
  */

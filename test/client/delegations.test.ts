@@ -5,7 +5,7 @@ import { connectFromConfig, Porthole, readSandboxConfig } from '../../client/ind
 import { holdsSecret, secretsOf } from '../../client/server/secret-guard.ts';
 import type { Sandbox } from '../../client/resources/sandbox.ts';
 
-describe('what the client lends', () => {
+describe('delegations of the client', () => {
   let host: TestHost;
   let url: string;
   let sandbox: Sandbox;

@@ -246,7 +246,7 @@ describe('the client', () => {
     await (await porthole.sandboxes.get(kept)).delete();
   });
 
-  test('lends nothing by itself', () => {
+  test('delegates nothing by itself', () => {
     expect(() => porthole.sandboxes.at(sandbox.id).sandboxConfig()).toThrow('There is nothing to delegate');
     expect(sandbox.sandboxConfig({ credential: 'delegated' })).toEqual({
       configurable: {

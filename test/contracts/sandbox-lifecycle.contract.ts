@@ -183,7 +183,7 @@ export function sandboxLifecycleContract(
     });
   });
 
-  test('strays are adopted where no record knows them, and removed where their owner wanted that', async () => {
+  test('adopts orphans that no record knows, and removes those that their owner deleted', async () => {
     const { records, sandboxes } = services;
     const orphan = base32(randomBytes(16));
     await sandboxes.create({ id: orphan });

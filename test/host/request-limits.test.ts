@@ -61,7 +61,7 @@ describe('limits of requests', () => {
     expect((await list()).status).toBe(200);
   });
 
-  test('give all agents of an owner slots of their own, so that they cannot lock the owner out', async () => {
+  test('give all agents of an owner separate slots, so that they cannot lock the owner out', async () => {
     const runs = [await makeRun(porthole, ALICE), await makeRun(porthole, ALICE)];
     const streams = await Promise.all(
       runs.map((run) => open(`/api/runs/${run.runId}/events`, run.agentToken ?? '')),

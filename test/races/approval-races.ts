@@ -179,8 +179,8 @@ async function decideRequest(
   for (const [at, each] of heard.entries()) {
     if (calls[at]?.leaves === true) expect(['AbortError', EXPECTED[how]]).toContain(each);
   }
-  const verdicts = await Promise.all(decided);
-  const taken = verdicts.filter((each) => each !== 'approval_decided');
+  const results = await Promise.all(decided);
+  const taken = results.filter((each) => each !== 'approval_decided');
   expect(taken).toEqual(how === 'approved' || how === 'denied' ? [how] : []);
   const opened = (await timeline(records, run.id)).filter(
     ({ type, data }) => type === 'preview.opened' && data['target_port'] === port,

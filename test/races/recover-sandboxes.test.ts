@@ -52,7 +52,7 @@ describe('recovery', () => {
       ...change,
     });
 
-  test('finishes what the last host left undone, and removes strays', async () => {
+  test('finishes what the last host left undone, and removes orphans', async () => {
     const clock = pinnedClock(new Date(NOON.getTime() + 1));
     const provider = folderProvider(folder);
     for (const id of ['whole', 'half', 'unwanted', 'orphan']) await provider.create({ id });

@@ -69,12 +69,12 @@ describe('validates schemas', () => {
   });
 
   test('validates many at once', async () => {
-    const verdicts = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 8 }, (_, at) =>
         validate.validate('alice', { s: { const: at } }, { by: 's', is: at % 2 ? at : -1 }),
       ),
     );
-    expect(verdicts.map(({ kind }) => kind)).toEqual(
+    expect(results.map(({ kind }) => kind)).toEqual(
       Array.from({ length: 8 }, (_, at) => (at % 2 ? 'fits' : 'unfit')),
     );
   });

@@ -18,7 +18,7 @@ describe('migrations', () => {
     return (await db.introspection.getTables()).map(({ name }) => name).sort();
   }
 
-  test('have numbers of their own, in their order', () => {
+  test('have distinct numbers, in their order', () => {
     const numbers = MIGRATIONS.map(({ name }) => /^(\d{4})-/.exec(name)?.[1]);
     expect(numbers).not.toContain(undefined);
     expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => Number(a) - Number(b)));

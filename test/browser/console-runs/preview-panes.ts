@@ -240,7 +240,7 @@ export function previewPanes(here: ConsoleSuite): void {
       await page.close();
     });
 
-    test('are frames of their own zone, and nothing else is', async () => {
+    test('are frames of the preview zone, and nothing else is', async () => {
       await go();
       await page.getByRole('heading', { name: 'Previews', level: 1 }).waitFor();
       const blocked = await page.evaluate(`new Promise((resolve) => {

@@ -37,7 +37,7 @@ export function filesPane(here: ConsoleSuite, own: SandboxPage): void {
       await openFiles();
     });
 
-    test('are gone through by folders and back, with a place of their own in the address', async () => {
+    test('are gone through by folders and back, each with its own address', async () => {
       await folder('src').click();
       await folder('deep').click();
       await entry('inner.txt').waitFor();

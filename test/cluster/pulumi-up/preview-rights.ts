@@ -25,7 +25,7 @@ export function previewRights(
   fixture: () => Cluster,
   outcome: (args: readonly string[], stdin?: string) => Promise<string | undefined>,
 ): void {
-  describe('with the token of their own account alone', () => {
+  describe('with the token of their account alone', () => {
     const token = (at: number) =>
       `swift-falcon-amber-${'abcdefghijklmnopqrstuvwxyz'.slice(at)}${'2'.repeat(at)}`;
     const spec = (at: number) => ({
