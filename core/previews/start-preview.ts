@@ -69,16 +69,22 @@ async function mayStay(
     await reap('max_lifetime');
     return false;
   }
-  const excess = !(await plane.isAmongFirst(opened, options.maxPerRun))
+  // Concurrently: in a cluster each is a round trip.
+  const [fitsRun, fitsOwner, current] = await Promise.all([
+    plane.isAmongFirst(opened, options.maxPerRun),
+    mostOfOwner === undefined || plane.isAmongFirst(opened, mostOfOwner, 'owner'),
+    records.previews.generation(opened.runId, opened.targetPort),
+  ]);
+  const excess = !fitsRun
     ? tooManyOfRun(opened.runId, options)
-    : mostOfOwner !== undefined && !(await plane.isAmongFirst(opened, mostOfOwner, 'owner'))
+    : mostOfOwner !== undefined && !fitsOwner
       ? countExceeded('previews', mostOfOwner)
       : undefined;
   if (excess !== undefined) {
     if (!(await reap('over_cap')) && (await plane.find(opened.token))?.uid === opened.uid) return false;
     throw excess;
   }
-  if ((await records.previews.generation(opened.runId, opened.targetPort)) === generation) return true;
+  if (current === generation) return true;
   if (await plane.close(opened, { uid: opened.uid })) await appendIfOurs(previewStopped(opened));
   return false;
 }
