@@ -163,7 +163,7 @@ function forPort(
   };
 }
 
-/** What is read of the API's `PortForwardSession`. */
+/** The part of the API's `PortForwardSession` that the tools read. */
 interface Preview {
   readonly session_id: string;
   readonly target_port: number;

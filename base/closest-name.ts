@@ -1,4 +1,4 @@
-/** Most edits; beyond, it is another word. */
+/** Maximum edit distance; a larger one is another word. */
 const MAX_SLIPS = 2;
 
 /**

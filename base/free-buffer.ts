@@ -21,7 +21,7 @@ export function freeBuffer(piece: Buffer): void {
 
 const owners = new WeakSet<Readable>();
 
-/** Declares that nothing keeps the pieces of a stream: they are freed once they are sent. */
+/** Declares that no other code keeps the pieces of the stream: they are freed once sent. */
 export function ownPieces(stream: Readable): Readable {
   owners.add(stream);
   return stream;

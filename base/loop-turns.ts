@@ -7,7 +7,7 @@ const MAX_RESTS = 50;
 
 interface Waiting {
   readonly resume: (() => void)[];
-  /** Turns that it leaves out, because its last one took longer. */
+  /** Turns to skip, because its last turn took too long. */
   rests: number;
 }
 
@@ -89,5 +89,5 @@ export class LoopTurns {
   }
 }
 
-/** Of this process, which has one event loop. */
+/** Shared by the process, which has one event loop. */
 export const loopTurns = new LoopTurns();

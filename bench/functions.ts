@@ -14,7 +14,7 @@ const KEY = 'service-key-of-the-bench';
 const MAX_BUNDLE_KB = 850;
 const REQUESTS = { 'GET /health': '/health', 'GET /api/runs': '/api/runs' } as const;
 
-/** What a process of the functions prints: its CPU time, and the files that it loaded. */
+/** The CPU time and the loaded files, as a process of the functions prints them. */
 interface Start {
   readonly status: number;
   readonly ms: number;

@@ -39,7 +39,7 @@ export async function benchLooks({
   rounds = 25,
   looks = 20,
 }: LooksBenchOptions = {}): Promise<BenchResult[]> {
-  // First: other browsers would share its memory.
+  // Measured first: other browsers would share its memory.
   const idle = await benchIdle();
   const porthole = await startTestHost();
   const browser = await launchChromium();
@@ -137,7 +137,7 @@ async function descendants(pid: number): Promise<number[]> {
   return [...children, ...(await Promise.all(children.map(descendants))).flat()];
 }
 
-/** Its private memory and its share of the memory that it shares (Linux); 0 once it has ended. */
+/** Proportional set size in MiB (Linux); 0 for an ended process. */
 async function proportionalMebibytes(pid: number): Promise<number> {
   const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
   return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) / 1_024;

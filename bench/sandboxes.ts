@@ -11,7 +11,7 @@ export interface SandboxesBenchOptions {
   readonly clusterRounds?: number;
   /** Number of sandboxes in the measured pool. */
   readonly slots?: number;
-  /** Simultaneous requests for one of that pool. */
+  /** Simultaneous requests for a sandbox of that pool. */
   readonly burst?: number;
 }
 

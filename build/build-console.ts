@@ -55,7 +55,7 @@ export async function isConsoleStale(folder = CONSOLE_FOLDER): Promise<boolean> 
 export async function updateConsole(): Promise<void> {
   const since = Math.floor(Date.now() / 1_000);
   if (await isConsoleStale()) await buildConsole();
-  // A build of another user, or one that is replaced now: the host has it checked again.
+  // The folder may belong to another user, or is being replaced: the host checks it again.
   await utimes(join(CONSOLE_FOLDER, CONSOLE_MARK), since, since).catch(() => undefined);
 }
 

@@ -51,7 +51,7 @@ export const builtinsPlugin: Plugin = {
   },
 };
 
-/** What every function loads, and what one loads when it opens its services: two files. */
+/** Two shared files: the code of every function, and the code that opens services. */
 const GROUPS = [
   { name: 'start', test: /\/host\/serverless\/router-function\.ts$/, priority: 2 },
   {

@@ -8,9 +8,7 @@ import { builtinsPlugin, EXTERNAL } from './bundle-functions.ts';
 import { lazyRoutesPlugin } from './lazy-routes.ts';
 import { ROOT } from './root.ts';
 
-/**
- * Files beside a module, and workers that run it, are those of the sources: they are not bundled.
- */
+/** Modules refer to files beside their sources, and to worker scripts: these are not bundled. */
 const placesPlugin: Plugin = {
   name: 'places',
   transform: (code, id) =>
@@ -25,7 +23,7 @@ const placesPlugin: Plugin = {
 /** Packages with native parts, and those that few hosts load. */
 const UNBUNDLED = [...EXTERNAL, 'dockerode', 'esbuild', 'playwright-core', '@lydell/node-pty'];
 
-/** What every host loads, and what every host on one machine loads besides: one file each. */
+/** Two shared files: the code of every host, and the code of a host on one machine. */
 const GROUPS = [
   { name: 'start', test: /\/host\/run\.ts$/, priority: 2 },
   {

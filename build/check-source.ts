@@ -8,9 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { COMMENT_FOLDERS, FOLDERS, WORDS } from './word-list.ts';
 
-/**
- * What each folder imports besides itself. A folder that is not listed imports anything.
- */
+/** Folders that each folder may import besides itself. A folder without an entry may import all. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   base: [],
   protocol: ['base'],

@@ -31,7 +31,7 @@ async function exportedValues(): Promise<Map<unknown, string>> {
     for (const [name, value] of Object.entries((await import(module)) as Record<string, unknown>)) {
       const expression = `(await import('${module}')).${name}`;
       expressions.set(value, expression);
-      // The list of all routes would load them all.
+      // Skips the list of all routes, which would load all of them.
       if (!Array.isArray(value) || value === ROUTES) continue;
       for (const [at, each] of value.entries()) expressions.set(each, `${expression}[${at}]`);
     }

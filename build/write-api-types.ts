@@ -29,7 +29,7 @@ const HEAD =
 const types = await apiTypes();
 for (const file of ['console/src/api/api.ts', 'client/api.ts']) {
   const path = join(import.meta.dirname, '..', file);
-  // Atomic: another process may read it.
+  // Atomic, because another process may read the file.
   writeFileSync(`${path}.${process.pid}`, types);
   renameSync(`${path}.${process.pid}`, path);
 }

@@ -19,7 +19,7 @@ const WORKSPACE = '/workspace';
 /** Size limit of `/tmp`, of the home folder and of the guest's state, each. */
 const SCRATCH = '2Gi';
 
-/** What the pods of all sandboxes have. */
+/** Properties of all sandbox pods. */
 export interface SandboxProps extends PodPlacement {
   readonly namespace: string;
   readonly image: string;

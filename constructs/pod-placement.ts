@@ -14,10 +14,7 @@ export interface PodPlacement {
    * @default - any node
    */
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
-  /**
-   * Taints that it tolerates, besides those that Kubernetes adds.
-   * @default - none
-   */
+  /** Taints that the pod tolerates, besides those that Kubernetes adds. @default - none */
   readonly tolerations?: Toleration[] | undefined;
   /** @default - none */
   readonly affinity?: object | undefined;

@@ -180,7 +180,7 @@ export class Preview extends Construct {
           type: 'ResponseHeaderModifier',
           responseHeaderModifier: {
             set: Object.entries(ROUTE_RESPONSE_HEADERS).map(([name, value]) => ({ name, value })),
-            // Its "cookies" are those of the whole registrable domain.
+            // Its "cookies" directive clears the cookies of the whole registrable domain.
             remove: ['Clear-Site-Data'],
           },
         },

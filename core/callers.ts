@@ -32,7 +32,7 @@ export interface Person {
   readonly via?: SharedAccess;
 }
 
-/** What an operation needs of a run that its owner shares, and the run or sandbox that it names. */
+/** The access that an operation needs in a shared run, and the run or sandbox of the request. */
 export interface SharedAccess {
   readonly needs: Exclude<Sharing, 'private'>;
   readonly of: 'run' | 'sandbox';
@@ -90,7 +90,7 @@ export function credentialOf(caller: Exclude<Caller, Person>): string {
   return caller.kind === 'agent' ? 'An agent token' : 'A credential for one sandbox';
 }
 
-/** Whom to ask for an operation that this caller may not do. */
+/** The party to ask for an operation that this caller may not do. */
 export function superiorOf(caller: Exclude<Caller, Person>): string {
   return caller.kind === 'agent'
     ? `the owner of run ${caller.runId}`
@@ -145,7 +145,7 @@ export function roleOn(run: RunRecord, caller: Caller): Exclude<Role, 'traffic'>
   return caller.admin ? 'admin' : 'member';
 }
 
-/** Who did something in a sandbox, as its events say it. */
+/** The performer of an action, as events of a sandbox name it. */
 export function performerOf(caller: Caller): { readonly by: Caller['kind']; readonly user?: string } {
   return caller.kind === 'person' ? { by: 'person', user: caller.user } : { by: caller.kind };
 }

@@ -121,7 +121,7 @@ export class GuestProcess {
       const taken = new Promise<number>((resolve) => input.write(chunk, () => resolve(chunk.length)));
       length += await Promise.race([taken, this.ended.then(() => 0)]);
     }
-    // What it took may have ended it.
+    // The input may have ended the process.
     if (length === 0 || this.exit === null) {
       const input = this.#input();
       if (eof) input.end();
@@ -271,7 +271,7 @@ export class Processes {
     return [...this.#all.values()].map(({ info }) => info).toReversed();
   }
 
-  /** Ends it, and removes it with its output. */
+  /** Ends the process and removes it with its output. */
   async remove(id: string): Promise<void> {
     const process = this.get(id);
     process.signal('SIGKILL');

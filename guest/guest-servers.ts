@@ -107,7 +107,7 @@ class DeclaredServer {
     };
   }
 
-  /** Does nothing while it runs. */
+  /** Starts the server unless it runs. */
   async start(): Promise<void> {
     if (this.process?.isRunning === true) return;
     this.#restarts = 0;

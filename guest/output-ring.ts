@@ -21,7 +21,7 @@ const MAX_RECORD_BYTES = 64 * 1024;
 export type RecordKind = OutputKind | 'exit';
 const KINDS: readonly RecordKind[] = ['stdout', 'stderr', 'exit'];
 
-/** One file, named after its first cursor. */
+/** One file of the output, named after the cursor of its first byte. */
 interface Segment {
   readonly start: number;
   end: number;

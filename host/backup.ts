@@ -177,7 +177,7 @@ function taken(file: string): DataFolderError {
   return new DataFolderError(`${file} already exists. Name another file, or remove it.`);
 }
 
-/** One transaction of SQLite: a host may write meanwhile. */
+/** Copies the records in one transaction of SQLite, so that a host may write during the copy. */
 function copyRecords(from: string, to: string): void {
   const database = new DatabaseSync(from, { readOnly: true, timeout: 30_000 });
   try {

@@ -7,7 +7,10 @@ export interface DataFolder {
   /** Records this host's URL, for the message of a host that finds the folder locked. */
   announce(url: string): void;
   release(): void;
-  /** Releases it, and removes what opening it made: the folder if it is new, else the lock. */
+  /**
+   * Releases the folder and removes what opening it created: the folder if it is new, else the
+   * lock.
+   */
   discard(): void;
 }
 
@@ -61,7 +64,7 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
     announce: (url) => writeFileSync(join(path, ADDRESS), `${url}\n`, { mode: 0o600 }),
     release: () => lock.close(),
     discard: () => {
-      // Still locked: no other host has written into it.
+      // The lock is still held: no other host has written into it.
       const files = isLockNew ? [LOCK, `${LOCK}-journal`].map((name) => join(path, name)) : [];
       for (const each of isNew ? [path] : files) rmSync(each, { recursive: true, force: true });
       lock.close();

@@ -242,7 +242,7 @@ export async function openServices({
       runSharing: config.runSharing,
       maxInstances: config.pool.maxInstances,
       life: config.life,
-      // On one machine the host's start does it.
+      // A host on one machine collects orphans at its start.
       collectsOrphans: !isOnOneMachine(config) && config.databaseUrl !== undefined,
       images: config.images,
       tokens,

@@ -22,7 +22,7 @@ import { limitPeers } from './server/limit-peers.ts';
 import { openBroker } from './open-broker.ts';
 import { openRecords } from './open-services.ts';
 
-/** Of one pod, and so of one sandbox; and of all together. */
+/** Connections of one pod, and so of one sandbox; `mostInAll` of all pods. */
 const LIMITS = { mostOpen: 500, mostASecond: 1_000, mostInAll: 20_000 } as const;
 
 /** A running broker. */

@@ -69,7 +69,7 @@ const ExistingGateway = z.strictObject({
     ),
 });
 
-/** What every zone has: a Gateway that is created, or one of others. */
+/** The Gateway of a zone: a new one, or an existing one. */
 const ZoneGateway = {
   listenerSet: z
     .enum(['ListenerSet', 'XListenerSet'])

@@ -13,7 +13,7 @@ export const KIND = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway
 /** A zone of previews, and the listener that its routes attach to. */
 interface ServedZone {
   readonly zone: string;
-  /** Empty: all orgs that no other zone names. */
+  /** Empty: all orgs without a separate zone. */
   readonly orgs: readonly string[];
   readonly gateway: GatewayReference & { readonly sectionName: string };
 }
@@ -214,7 +214,7 @@ function onePlan(
         infrastructure: gateway.infrastructure,
         addresses: gateway.addresses,
         labels: { ...labels, ...STACK_LABELS },
-        // Its address is an output of the stack: an update ends when it has one.
+        // The address is an output of the stack, so an update waits for it.
         annotations: { ...annotations, 'pulumi.com/waitFor': 'condition=Programmed' },
       }),
     },

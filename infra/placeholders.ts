@@ -13,8 +13,8 @@ export function isUnknown(text: string): boolean {
 }
 
 /**
- * Text of a format that no placeholder has, which may be an output: its value is validated once it
- * is known.
+ * A text that may be an output: its format is validated once its value is known, because no
+ * placeholder matches the format.
  */
 export function orOutput<Schema extends z.ZodType<string, string>>(schema: Schema) {
   return z.string().superRefine((text, context) => {

@@ -97,7 +97,7 @@ export function sandboxVolumesPlan({ namespaces, sandboxes }: StackConfig) {
   ]);
 }
 
-/** Old and new object have the same fields of `what`, except for the one that may differ. */
+/** CEL: the old and the new object have the same fields of `what`, except `differs`. */
 function sameBut(what: string, differs: string): string {
   const [now, before] = [`dyn(object.${what})`, `dyn(oldObject.${what})`];
   return [

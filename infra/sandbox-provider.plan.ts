@@ -15,22 +15,19 @@ export function sandboxProvider(sandboxes: Sandboxes): 'kubernetes' | 'agent-san
   return provider ?? (hasPool ? 'agent-sandbox' : 'kubernetes');
 }
 
-/**
- * The pool of sandboxes that ask for no image; undefined where none is named, and none or several
- * are there.
- */
+/** The pool for sandboxes without an image; undefined unless one is named or exactly one exists. */
 export function defaultWarmPool({ warmPool, warmPools }: Sandboxes): string | undefined {
   const names = Object.keys(warmPools);
   return warmPool ?? (names.length === 1 ? names[0] : undefined);
 }
 
-/** Every pool that the functions may claim from, those that others keep included. */
+/** Names of all pools that the functions may claim from, including pools managed elsewhere. */
 export function warmPoolNames(sandboxes: Sandboxes): string[] {
   const byDefault = defaultWarmPool(sandboxes);
   return [...new Set([...Object.keys(sandboxes.warmPools), ...(byDefault === undefined ? [] : [byDefault])])];
 }
 
-/** What the functions read of it. */
+/** The variables of sandboxes in the functions' environment. */
 export function sandboxRows(sandboxes: Sandboxes): Row[] {
   const { pod, hostUsers, warmPoolTarget } = sandboxes;
   const byImage = warmPoolsByImage(sandboxes);

@@ -6,7 +6,7 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The texts of those that are set, by variable name. */
+/** Texts by variable name, without unset variables. */
 export function textsOf(
   rows: readonly (readonly [variable: string, ...unknown[]])[],
 ): Record<string, string> {

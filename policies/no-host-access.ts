@@ -15,7 +15,7 @@ export const noHostAccess: ResourceValidationPolicy = {
       if (hostPath !== undefined) report(`Its volume ${name} is a path of the node.`);
     }
     for (const { name, ports = [] } of containersOf(pod)) {
-      // 0 is the same as none.
+      // Kubernetes treats 0 as unset.
       for (const { hostPort } of ports) if (hostPort) report(`${name} has the hostPort ${hostPort}.`);
     }
   },

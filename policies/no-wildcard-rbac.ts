@@ -37,7 +37,7 @@ export const noWildcardRbac: ResourceValidationPolicy = {
     }
     if (!isRole(type)) return;
     const { rules = [], aggregationRule } = props as { rules?: readonly Rule[]; aggregationRule?: object };
-    // The rules of a role that aggregates are those of others, now and later.
+    // An aggregated role takes the rules of other roles, including future ones.
     if (aggregationRule !== undefined) report('It has an aggregationRule.');
     for (const rule of rules) {
       for (const [field, never] of Object.entries(NEVER) as [keyof Rule, readonly string[]][]) {

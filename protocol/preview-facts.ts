@@ -9,7 +9,7 @@ export const PreviewFactsSchema = z.strictObject({
   /** The user that owns the run. */
   owner: z.string(),
   sandboxId: z.string(),
-  /** The pod (or, on one machine, the sandbox) that serves it. */
+  /** The pod that serves it; on one machine, the sandbox. */
   podName: z.string(),
   /** The port in the sandbox that it leads to. */
   targetPort: z.number(),

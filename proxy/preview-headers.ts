@@ -8,7 +8,7 @@ import type { ResponseHead } from './upstream/response-head.ts';
 
 export type Scheme = 'http' | 'https';
 
-/** One preview from its visitor's side. */
+/** A preview as its visitor sees it. */
 export interface PreviewView {
   readonly scheme: Scheme;
   /** The Host header of the request. */

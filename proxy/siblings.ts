@@ -9,5 +9,5 @@ export interface Siblings {
   hostOf(targetPort: number): string | undefined;
 }
 
-/** Of a preview that no other one can reach. */
+/** For a preview without siblings. */
 export const NO_SIBLINGS: Siblings = { portOf: () => undefined, hostOf: () => undefined };

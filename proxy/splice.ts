@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { readDirectly } from './direct-socket.ts';
 
-/** How long one side may stay open after the other has ended its half. */
+/** Maximum time that one half of a connection stays open after the other has ended. */
 const HALF_CLOSED_MS = 30_000;
 
 /**

@@ -40,7 +40,7 @@ interface Tally {
 }
 
 const CLUSTER = '/test/cluster/';
-/** Those that mount buckets count the servers of all mounts, by their user. */
+/** Suites of mounts count the bucket servers of their user, so no other suite may mount. */
 const ENGINE = ['/test/frameworks/', '/test/docker/', '/test/adapters/mounts/', '/test/host/mounts.'];
 /** Half of them open pages of the console. */
 const CONSOLE = '/test/browser/console';
@@ -172,7 +172,7 @@ function chunksOfAll(withCluster: boolean, leftOut: readonly string[]): string[]
     const taken = Math.max(1, Math.min(size, Math.ceil(all.length / (3 * LANES))));
     return all.length === 0 ? [] : [all.slice(0, taken), ...tapered(all.slice(taken), size)];
   };
-  /** Each with a share of the long ones, so that they take about as long. */
+  /** Round robin: the long suites are spread, so that all chunks take about as long. */
   const dealt = (all: readonly string[], size: number): string[][] => {
     const count = Math.ceil(all.length / size);
     return Array.from({ length: count }, (_, at) => all.filter((_, each) => each % count === at));

@@ -1,13 +1,13 @@
 /**
- * Suites that run the contract of others once more, with another provider. CI leaves one out while
- * nothing that it covers has changed since its last run that passed. `npm test` runs all of them.
+ * Suites that run another suite's contract with a further provider. CI skips one while no path that
+ * it depends on has changed since its last passing run. `npm test` runs all.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** What all of them cover: the guest, what calls it, and what suites consist of. */
+/** Paths that all of these suites depend on. */
 const COMMON = [
   'package.json',
   'package-lock.json',
@@ -59,7 +59,7 @@ export function suitesLeftOut(changed: readonly string[]): string[] {
   );
 }
 
-/** What differs from a commit; undefined where that is no ancestor of what is checked out. */
+/** Paths that differ from a commit; undefined if the commit is no ancestor of HEAD. */
 export function changedSince(commit: string, folder = ROOT): string[] | undefined {
   const git = (...argv: string[]) => spawnSync('git', argv, { cwd: folder, encoding: 'utf8' });
   if (git('merge-base', '--is-ancestor', commit, 'HEAD').status !== 0) return undefined;

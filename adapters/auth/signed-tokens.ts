@@ -10,7 +10,7 @@ import type { KeySet, SigningKey } from '#protocol/guest/key-set.ts';
 /** Verified tokens cached per kind. A miss costs one signature check. */
 const MAX_VERIFIED = 1_000;
 
-/** Longest token that is verified. */
+/** Maximum length of a token that is verified. */
 const MAX_TOKEN = 2_048;
 
 /**

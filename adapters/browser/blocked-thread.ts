@@ -2,10 +2,10 @@ import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CDPSession } from 'playwright-core';
 
-/** Of one task, in milliseconds. */
+/** Script time of one task, in milliseconds, that counts as a blocked thread. */
 const LONG_SCRIPT_MS = 4_000;
 const LONG_THREAD_MS = 2_000;
-/** With more programs for each processor, a script may only wait for its turn. */
+/** Load per processor above which a script may be waiting for the processor. */
 const BUSY_MACHINE = 5;
 const ANSWER_MS = 1_000;
 

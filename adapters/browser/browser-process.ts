@@ -46,7 +46,7 @@ const MAX_BEFORE_REPEAT_MS = 18_000;
 const DISABLED = [
   'WebRtcHideLocalIpsWithMdns',
   'PreloadMediaEngagementData',
-  // Each context would get one that no page of another context can use.
+  // A spare renderer belongs to one context, and no other context can use it.
   'SpareRendererForSitePerProcess',
   // Pages of the address bar: a renderer of 80 MiB for each context, in a window that is not shown.
   'WebUIOmniboxPopup',
@@ -57,7 +57,7 @@ const DISABLED = [
 interface Launched {
   readonly browser: Promise<Browser>;
   users: number;
-  /** How many have left it. */
+  /** Number of looks that have ended. */
   gone: number;
   /** For the next look. */
   next: Promise<PreparedPage | undefined> | undefined;
@@ -72,7 +72,7 @@ const sandboxable = canSandbox();
 
 let current: Launched | undefined;
 const running = new Map<number, AbortController>();
-/** Pages of looks that have been answered. */
+/** Pages that close after their look was answered. */
 const closing = new Set<Promise<void>>();
 /** Process group of each browser. Its leader may be a script that starts the browser. */
 const groups = new Map<Browser, number>();
@@ -138,7 +138,7 @@ async function end(launched: Launched): Promise<void> {
   }
 }
 
-/** Chromium with its processes: Playwright starts it in its own group. */
+/** Kills Chromium with its child processes: Playwright starts it as a process group. */
 function killGroup(group: number): void {
   try {
     process.kill(-group, 'SIGKILL');
@@ -256,7 +256,7 @@ async function prepareNext(
 ): Promise<PreparedPage | undefined> {
   try {
     const prepared = await preparePage(await used.browser, viewport);
-    // A visit that begins meanwhile ends it.
+    // The next visit ends the warm-up.
     if (picture !== undefined) warmUp(prepared).catch(() => undefined);
     return prepared;
   } catch {

@@ -46,6 +46,6 @@ function outcomeOfCode(
   if (handled.includes(fullUrl)) return 'harmless';
   // An import that nothing catches is an error of the page.
   if (byCode && type === 'script') return hasErrors ? 'missing' : 'caught';
-  // Of an element that only preloads it, or that has been given another address.
+  // The element only preloads it, or has another address by now.
   return byElement && !loads.includes(fullUrl) ? 'harmless' : 'missing';
 }

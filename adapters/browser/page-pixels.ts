@@ -18,7 +18,7 @@ export interface Pixels {
 const READABLE = 1.15;
 /** Share of the pixels of a text that differ from its background; of ordinary text, a tenth. */
 const INK = 0.004;
-/** Colours that differ less are one, for each channel. */
+/** Maximum difference per channel of two colours that count as equal. */
 const ALIKE = 6;
 
 export function readPixels(base64: string, cssWidth: number): Pixels {

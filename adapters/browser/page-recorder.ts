@@ -357,7 +357,7 @@ export interface RecorderOptions {
   readonly interrupt: (why: 'navigations' | 'console_flood') => void;
 }
 
-/** Why a page does not respond: it may still be printing what it has printed so far. */
+/** Why a page does not respond, from its console: a script may be printing without an end. */
 export function whyUnresponsive(console: readonly unknown[]): Interruption {
   return console.length < MAX_MESSAGES ? 'unresponsive' : 'console_flood';
 }

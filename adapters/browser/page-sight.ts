@@ -8,18 +8,18 @@ const PROBE = readFileSync(new URL('./sight-probe.js', import.meta.url), 'utf8')
 interface TextBox extends PixelBox {
   readonly length: number;
   readonly isHeading: boolean;
-  /** Another element lies over it. */
+  /** Whether another element covers it. */
   readonly isCovered: boolean;
   /** The page hides it on purpose, for instance until the pointer is over it. */
   readonly isMeant: boolean;
 }
 
-/** URLs of resources, by what their elements say of them. */
+/** URLs of resources, grouped by their elements. */
 export interface ResourceUrls {
   /** Images without a picture, in view. */
   readonly images: readonly string[];
   readonly media: readonly string[];
-  /** Of fonts that text has no other family for. */
+  /** Fonts of text that has no fallback family. */
   readonly fonts: readonly string[];
   /** The element has an error handler. */
   readonly handled: readonly string[];

@@ -28,16 +28,16 @@ const NAVIGATE_MS = 12_000;
 const LOAD_MS = 8_000;
 /** Longest wait for a page that is still loading or blank. */
 const SETTLE_MS = 4_000;
-/** Wait for a page with other faults, which may only be those of its start. */
+/** Other faults before this time are not final: they may be those of the start. */
 const CONFIRM_MS = 1_500;
-/** Wait for another try of what has failed. */
+/** Time after a failed request in which the page may try it again. */
 const RETRY_MS = 1_500;
 /** Time that a page with scripts is watched: it may load itself again. */
 const WATCH_MS = 1_000;
-/** After it has done so, until it stays; a page that reloads each second is a fault. */
+/** Time without another navigation after which a page that reloaded itself counts as stable. */
 const STAY_MS = 2_500;
 const MAX_WATCH_MS = 8_000;
-/** In that time, of a page that does not stay. */
+/** Navigations within that time that make a page unstable. */
 const MANY_NAVIGATIONS = 3;
 /** Longest refresh that is waited for, in seconds. */
 const SHORT_REFRESH = 2;
@@ -354,7 +354,7 @@ class PageVisitRun {
       try {
         await within(this.#prepared.cdp.send('Runtime.evaluate', { expression: '0' }), LOAD_MS);
       } catch (error) {
-        // A document that is replaced meanwhile rejects, too.
+        // A document that is replaced during the call rejects it, too.
         if (error === NOT_IN_TIME) this.#interrupt(await this.#whySilent(watch));
       }
       await Promise.race([loaded, pause(POLL_MS * 10)]);
@@ -571,7 +571,7 @@ function shorten(text: string, { origin, siblings }: PageVisit): string {
   // A text that is cut off may end within the name.
   const [label = hostname] = hostname.split('.');
   const hidden = short.replaceAll(host, 'the preview');
-  // Other names are ordinary words.
+  // Names without that suffix may be ordinary words: they stay.
   return label.endsWith('-preview') ? hidden.replaceAll(label, 'the preview') : hidden;
 }
 

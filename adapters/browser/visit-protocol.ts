@@ -19,7 +19,7 @@ export function contentDigest(body: Buffer): string {
   return `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
 }
 
-/** What a token is valid for: one body, so that a copied token opens no other page. */
+/** Claims of a visit token. It is bound to one body, so that a copied token opens no other page. */
 export function visitClaims(digest: string): { readonly audience: string; readonly operation: string } {
   return { audience: AUDIENCE, operation: `${operationOf('POST', VISITS_PATH)} ${digest}` };
 }

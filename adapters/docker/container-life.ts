@@ -151,7 +151,7 @@ export class ContainerLife {
     const name = names.objectName(id);
     const removeAll = async () => {
       await this.end(id, signal);
-      // A process that was killed while it changed the owner has left it.
+      // A killed process may have left the container that changes the owner.
       await removeContainer(engine, giverName(name), signal);
       const isThere = (await this.findVolume(id, signal)) !== undefined;
       await volumes.remove(stateVolume(name), signal);
@@ -274,7 +274,7 @@ export class ContainerLife {
         signal,
       );
     } catch (error) {
-      // 304: it already runs. 404, 409: another process has ended it, or is ending it.
+      // 304: already running. 404, 409: ended by another process.
       if (isStatus(error, 304) || isStatus(error, 404) || isStatus(error, 409)) return;
       signal?.throwIfAborted();
       await removeContainer(engine, containerId, signal).catch(() => {});

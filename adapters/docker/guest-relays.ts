@@ -124,7 +124,7 @@ class Relay {
     this.#session = session;
     session.on('error', () => {});
     session.once('connect', () => {
-      // One that has ended meanwhile throws, and would end the host.
+      // A session that has ended throws, and the uncaught error would end the host.
       if (!session.destroyed) session.setLocalWindowSize(RELAY_WINDOW);
     });
     const closed = Promise.withResolvers<void>();

@@ -16,7 +16,7 @@ const CONNECT_MS = 10_000;
 /** DNS timeout where the machine's proxy can resolve the name instead, in milliseconds. */
 const PROXY_WAITS_MS = 1_000;
 
-/** Most addresses of one name that are tried. */
+/** Maximum addresses of one name that are tried. */
 const MAX_ADDRESSES = 6;
 
 /** A destination that is allowed but cannot be connected to. */

@@ -22,7 +22,9 @@ const HANDSHAKE_MS = 15_000;
 /** HTTP/2 has no single head to check and rewrite. */
 const ALPN = ['http/1.1'];
 
-/** What this machine trusts, with the authorities that its package managers are configured for. */
+/**
+ * The authorities that this machine trusts, and those in the configuration of its package managers.
+ */
 export function trustedBy(certificates: string | undefined): SecureContext {
   return createSecureContext({
     ca: [

@@ -398,7 +398,7 @@ export class NetworkBroker {
   }
 }
 
-/** Ends a connection that its policy allows: what is sent on it is not for its host. */
+/** Ends an allowed connection that carries content for another host. */
 function block(flow: Flow, rule: string, refusal: NetworkDecision['refusal']): Blocked {
   flow.decision = { kind: 'deny', rule, refusal };
   flow.ended.abort(new Blocked(rule));

@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 const AUTHORITY_DAYS = 3_650;
 const HOST_DAYS = 30;
 
-/** Certificates of hosts that are kept. */
+/** Maximum cached host certificates. */
 const MAX_KEPT = 500;
 
 /** Loaded with the first secret: it takes the time of many connections. */

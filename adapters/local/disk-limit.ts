@@ -1,7 +1,7 @@
 /** Decides when a sandbox is measured, and which one is stopped. Pure. Sizes in bytes. */
 
 const MEBIBYTE = 2 ** 20;
-/** What a sandbox that was stopped for its size may add until its files are deleted. */
+/** Bytes that a sandbox stopped for its size may add until its files are deleted. */
 export const SLACK = 4 * MEBIBYTE;
 /** Sandboxes that grew less are not the cause of a full disk. */
 const LEAST_GROWTH = 8 * MEBIBYTE;
@@ -16,7 +16,10 @@ export interface Measured {
   readonly at: number;
 }
 
-/** Whether it may have reached its limit since: measuring reads all of its folders. */
+/**
+ * Whether to measure the sandbox: it may have reached its limit since the last measurement, which
+ * reads all folders.
+ */
 export function isDue(
   last: Measured | undefined,
   limit: number,
@@ -26,7 +29,7 @@ export function isDue(
   return last.free - now.free >= (limit - last.bytes) / 2;
 }
 
-/** Why it is stopped for its own limit; undefined: it is not. */
+/** Why it is stopped for its own limit; undefined if it is within the limit. */
 export function whyOverLimit(bytes: number, limit: number, allowed: number): string | undefined {
   if (bytes <= Math.max(limit, allowed)) return undefined;
   return `its files take ${inMebibytes(bytes)} MiB, and its disk has ${inMebibytes(limit)} MiB (disk_mb)`;

@@ -7,7 +7,7 @@ export interface WatchedSandbox {
   readonly id: string;
   readonly folder: string;
   readonly limit: number;
-  /** What it may take although it is more than the limit. */
+  /** Bytes that it may take although they exceed the limit. */
   readonly allowed: number;
 }
 
@@ -15,7 +15,7 @@ export interface DiskWatchOptions {
   /** On the disk of the sandboxes. */
   readonly root: string;
   readonly running: () => Iterable<WatchedSandbox>;
-  /** Stops it. `bytes` is what its files take. */
+  /** Stops the sandbox. `bytes` is the size of its files. */
   readonly stop: (id: string, why: string, bytes: number) => Promise<void>;
   /** Called for a sandbox that was allowed more than its limit, and needs it no longer. */
   readonly fits: (id: string) => void;
@@ -47,7 +47,7 @@ export class DiskWatch {
     this.#timer = setInterval(() => void this.pass(), options.everyMs ?? 2_000).unref();
   }
 
-  /** A new sandbox has no files: all that it has at the first measurement is its growth. */
+  /** Registers a new sandbox, which has no files: its first measurement is all growth. */
   begin(id: string): void {
     this.#base.set(id, 0);
   }

@@ -38,7 +38,7 @@ export interface GuestSocket {
   readonly listen: GuestSettingsInput['listen'];
   /** Passed on to the guest's process. */
   readonly listener: Server | undefined;
-  /** What the sandbox must show for it. */
+  /** The folder to mount in the sandbox for it. */
   readonly shows?: Pick<Sources, 'listen'>;
   /** Resolves once the socket is in the sandbox's folder. Call it before the guest starts. */
   ready(signal: AbortSignal): Promise<void>;

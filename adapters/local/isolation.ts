@@ -18,7 +18,7 @@ export const LAUNCHERS: Readonly<Record<IsolationKind, Launcher>> = {
   none: launchPlain,
 };
 
-/** Those that work only if their programs are installed. */
+/** Isolations that depend on installed programs. */
 export type TriedIsolation = Exclude<IsolationKind, 'none'>;
 
 export interface Isolation {

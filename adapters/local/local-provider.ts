@@ -350,7 +350,7 @@ export class LocalProvider implements SandboxProvider {
     if (!isSandboxId(id)) return { state: 'absent' };
     const folder = new SandboxFolder(this.#root, id);
     const started = folder.started();
-    // Every command asks: one that was started has its folder.
+    // Most calls are for a started sandbox: the folder is checked only without a start record.
     if (started === undefined && !folder.exists()) return { state: 'absent' };
     if (folder.has('destroying')) return { state: 'stopped', reason: 'its removal has begun' };
     if (!folder.has('made')) return { state: 'creating' };

@@ -9,7 +9,7 @@ const PRLIMIT = '/usr/bin/prlimit';
  */
 const MAX_PROCESSES = 4096;
 
-/** Part of a sandbox's open files that one of its processes may take. */
+/** A process may take this fraction of its sandbox's open files. */
 const FILES_DIVISOR = 4;
 
 /** What a sandbox may use; undefined: the host's own limit. */
@@ -33,7 +33,7 @@ export function sandboxCaps(own: string, share: MachineLimits): SandboxCaps {
   };
 }
 
-/** The caps of one of that many sandboxes of this machine. */
+/** The caps of one sandbox if this machine runs that many. */
 export function readSandboxCaps(sandboxes: number): SandboxCaps {
   return sandboxCaps(readFileSync('/proc/self/limits', 'utf8'), shareOf(readMachineLimits(), sandboxes));
 }

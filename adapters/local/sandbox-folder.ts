@@ -35,7 +35,7 @@ export interface StartRecord {
 
 /** That the provider has stopped a sandbox for the size of its files. */
 export interface DiskStop {
-  /** Absent once it has started again. */
+  /** Absent after the sandbox has started again. */
   readonly why?: string | undefined;
   /** What its files took. */
   readonly bytes: number;
@@ -106,7 +106,7 @@ export class SandboxFolder {
     makeOwned(this.state, owner);
     openFolder(this.state);
     makeOwned(this.workspace, owner);
-    // Its own user may have closed it.
+    // Code in the sandbox may have removed its permissions.
     openFolder(this.workspace);
     makeOwned(join(this.workspace, 'outputs'), owner);
   }

@@ -47,8 +47,8 @@ export const PROC_READ_ONLY = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs'] as co
 export const MEMORY = { tmp: 1024, home: 512, varTmp: 64, shm: 64 } as const;
 
 /**
- * They count as the sandbox's memory: when full, they leave 3/16 of it, so that a process can start
- * and empty them.
+ * Sizes of the in-memory file systems, which count as the sandbox's memory. If all are full, 3/16
+ * of the memory remains, so that a process can start and empty them.
  */
 function inMemory(memoryMb: number): Record<keyof typeof MEMORY, number> {
   const { tmp, home, varTmp, shm } = MEMORY;

@@ -129,7 +129,7 @@ class MountPoint {
       try {
         rmdirSync(`${opened(parent)}/${name}`);
       } catch {
-        // Not empty: another bucket has a folder in it.
+        // ENOTEMPTY: the mount point of another bucket is below.
       }
     }
   }

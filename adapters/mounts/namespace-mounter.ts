@@ -22,7 +22,7 @@ export interface NamespaceMounterOptions {
   readonly lost: (sandboxId: string, mountPath: string, said: string) => void;
 }
 
-/** A bucket, and the process that mounts it, serves it, and unmounts it. */
+/** A mounted bucket, and the process that serves and unmounts it. */
 interface Mounted {
   readonly target: MountTarget;
   readonly child: ChildProcess;

@@ -9,7 +9,7 @@ import { toApproval } from './approval-rows.ts';
 import { ask, approveCovered, endWaiting, WAITING } from './sql-approvals.ts';
 import { keepDecision } from './policy-records.ts';
 
-/** Requests that one pass times out with one query. */
+/** Maximum requests that one query times out. */
 const DUE_AT_ONCE = 200;
 
 /**

@@ -14,7 +14,7 @@ interface Position {
 
 /** The order of a list: by a text that is never null, ties by id. */
 export interface ListOrder {
-  /** Part of the cursor, so that a cursor of another order is refused. */
+  /** Part of the cursor: a cursor of another order is refused. */
   readonly name: string;
   /** An index has the same expression. */
   readonly by: RawBuilder<string>;

@@ -48,7 +48,7 @@ export async function allowedAndDenied(
     .where('run_id', 'in', [runId, ''])
     .execute();
   if (policies.length === 0) return { policies: [], denials: [] };
-  // Read after the policies, so that a denial before any of them is seen.
+  // Read after the policies: a denial that was written before one of them is seen.
   const denials = await db
     .selectFrom('approval_denials')
     .select(['target_port', 'rotate'])

@@ -21,8 +21,8 @@ type Ending = Pick<Row<'approvals'>, 'status'> &
   Partial<Pick<Row<'approvals'>, 'source' | 'decided_by' | 'scope' | 'reason'>>;
 
 /**
- * Ends those of the requests that still wait, and publishes it. No other function ends a request.
- * Returns them.
+ * Ends those requests that still wait, publishes their ends and returns them. No other function
+ * ends a request.
  */
 export async function endWaiting(
   trx: Transaction<SqlSchema>,

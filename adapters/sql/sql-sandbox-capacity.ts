@@ -20,7 +20,7 @@ export function sandboxCapacity(
   kept: SandboxEnv,
 ): SandboxCapacity {
   const toRecord = (row: Row<'sandboxes'>) => sandboxOf(row, kept);
-  /** What prevents another sandbox of the owner, as of this transaction. */
+  /** The sandbox or the quota that prevents another one, in this transaction. */
   const existing = async (
     trx: Kysely<SqlSchema>,
     owner: Owner,

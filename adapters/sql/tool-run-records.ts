@@ -136,7 +136,7 @@ async function measure(trx: Kysely<SqlSchema>, id: string): Promise<void> {
     .execute();
 }
 
-/** What prevents one more run, as of this transaction. */
+/** Why the run cannot begin, in this transaction; undefined if it can. */
 async function existing(
   trx: Kysely<SqlSchema>,
   { snapshotId, owner }: NewToolRun,
@@ -211,7 +211,7 @@ export function toolSnapshotRecords({ dialect, repeatable }: SqlSession): ToolSn
   };
 }
 
-/** No run of it is active. */
+/** Condition: the snapshot has no active run. */
 function hasNoActiveRun(now: Date) {
   const running = sql`${RUNNING} and tool_runs.deadline > ${instantText(now)}`;
   return sql<boolean>`not exists (select 1 from tool_runs where tool_runs.snapshot_id = sandbox_snapshots.id and ${running})`;

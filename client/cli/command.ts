@@ -47,7 +47,7 @@ export interface Context {
 
 export interface CommandSpec {
   readonly name: string;
-  /** The arguments in the help, which are also those that it takes: `<sandbox> -- command…`. */
+  /** The arguments as the help shows them, and as they are parsed: `<sandbox> -- command…`. */
   readonly usage: string;
   /** One line. */
   readonly summary: string;

@@ -45,7 +45,7 @@ export function readArguments(
   };
 }
 
-/** The least and the most positionals, as the usage has them; ` | ` means that others may do. */
+/** The minimum and maximum number of positionals in the usage; ` | ` separates alternatives. */
 function positionalsOf({ usage }: CommandSpec): readonly [least: number, most: number] {
   const places = usage.replace(/\[?--.*/, '').match(/[<[]\S+/g) ?? [];
   const least = usage.includes(' | ') ? 0 : places.filter((each) => each.startsWith('<')).length;

@@ -5,7 +5,10 @@ import { readPort } from './read-values.ts';
 
 /** Title of the runs that the command creates for its previews; used to find them again. */
 const TITLE = 'porthole preview';
-/** Also those of `porthole up`: one preview of a port, whichever command opens it. */
+/**
+ * Titles of runs that `porthole preview` and `porthole up` create: a port has one preview,
+ * whichever command opens it.
+ */
 const OURS = /^porthole (?:preview$|up )/;
 
 /**

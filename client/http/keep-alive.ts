@@ -1,7 +1,7 @@
 import { PortholeError } from './porthole-error.ts';
 import { wait } from './wait.ts';
 
-/** Statuses after which there is nothing left to keep alive, or nothing that this caller may. */
+/** Statuses that end the calls: the target is gone, or not accessible to this caller. */
 const OVER = new Set([401, 403, 404, 410]);
 
 /**

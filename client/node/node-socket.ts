@@ -18,7 +18,7 @@ export function openNodeSocket(url: URL, authorization: string | undefined): Soc
   return new NodeSocket(url, authorization);
 }
 
-/** Its `close` event says why it failed, which that of ws does not. */
+/** A WebSocket with the reason of a failure in its `close` event, which ws omits. */
 class NodeSocket extends WebSocket implements Socket {
   #failure: { readonly code: number; readonly reason: string } | undefined;
 

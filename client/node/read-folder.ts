@@ -85,7 +85,7 @@ function factsOf({ size, mtimeNs, ctimeNs, ino, mode }: BigIntStats): FileFacts 
   };
 }
 
-/** The digest of a file that cannot have changed since it was read; undefined: it must be read. */
+/** The digest of a file that has not changed since it was read; undefined if it must be read. */
 function knownDigest(facts: FileFacts, known: SyncEntry | undefined, readAt: number): string | undefined {
   if (known?.type !== 'file' || known.digest === '') return undefined;
   const isSame = (['size', 'mtime', 'ctime', 'inode'] as const).every((fact) => known[fact] === facts[fact]);

@@ -1,7 +1,4 @@
-/**
- * The subset of WebSocket that is used: the browser's has it, and so does that of
- * `@porthole/client/node`.
- */
+/** The subset of WebSocket in use, implemented by browsers and by `@porthole/client/node`. */
 export interface Socket {
   binaryType: string;
   readonly bufferedAmount: number;

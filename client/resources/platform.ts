@@ -14,7 +14,7 @@ export interface Platform {
   readonly syncFolder: (sandbox: Sandbox, folder: string, options?: SyncOptions) => Promise<SyncResult>;
 }
 
-/** The environment; browsers have none. */
+/** The environment variables; empty in browsers. */
 export function environment(): Readonly<Record<string, string | undefined>> {
   const { process } = globalThis as {
     readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };

@@ -25,7 +25,7 @@ interface ApprovalDecisionInput {
 
 export interface DecidedApproval {
   readonly approval: ApprovalRecord;
-  /** Other waiting approvals that this decision also approved. */
+  /** Other pending requests that the same decision approved. */
   readonly also: readonly ApprovalRecord[];
 }
 
@@ -100,7 +100,7 @@ export interface ToolCall {
   readonly run: RunRecord;
   readonly tool: string;
   readonly args: ToolArguments;
-  /** What a person is asked. */
+  /** The question to a person. */
   readonly message: string;
   /** Whether the agent itself makes the call. Its rights end with its run. */
   readonly byAgent: boolean;

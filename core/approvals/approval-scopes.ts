@@ -29,7 +29,7 @@ interface Coverage {
   readonly targetPort: number | null;
 }
 
-/** The narrowest scope that reaches as far as the policy; the widest one fits each policy. */
+/** The narrowest scope that covers the policy. */
 export function scopeOf({ runId, targetPort }: Coverage): PolicyScope {
   const reaches = (scope: PolicyScope) => {
     const { keepsPort, everyRun } = POLICY_SCOPES[scope];
@@ -38,7 +38,7 @@ export function scopeOf({ runId, targetPort }: Coverage): PolicyScope {
   return POLICY_SCOPE_NAMES.find(reaches) ?? 'always';
 }
 
-/** Sorts policies: the narrowest is the least. */
+/** Sort key of policies: the narrowest scope first. */
 export function breadth(policy: Coverage): number {
   return POLICY_SCOPE_NAMES.indexOf(scopeOf(policy));
 }

@@ -13,7 +13,7 @@ export interface ApprovalRequest {
   readonly runId: string;
   readonly tool: string;
   readonly args: ToolArguments;
-  /** What a person is asked. */
+  /** The question to a person. */
   readonly message: string;
   readonly requestedAt: Date;
   readonly expiresAt: Date;

@@ -70,7 +70,7 @@ export async function archiveSandbox(
     });
   } catch (error) {
     const now = await records.sandboxes.get(sandboxId).catch(() => undefined);
-    // Do not stop a sandbox that a caller has started meanwhile.
+    // A caller may have started the sandbox during the archive: do not stop it then.
     if (now?.desired === 'stopped') await sandboxes.stop(sandboxId).catch(() => undefined);
     throw error;
   }

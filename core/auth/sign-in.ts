@@ -11,7 +11,7 @@ export interface EndedSessionRecords {
    */
   add(id: string, until: Date): Promise<void>;
   has(id: string): Promise<boolean>;
-  /** Deletes those that would have expired before; returns how many. */
+  /** Deletes the records of sessions that have expired before; returns how many. */
   forget(before: Date): Promise<number>;
 }
 

@@ -139,7 +139,7 @@ function noLongerValid(caller: Agent | Delegate): PortholeError {
 /** A person with a request that names something that its owner may share. */
 export type Colleague = Person & { readonly via: SharedAccess };
 
-/** Whether the person uses it because its owner shares it. */
+/** Whether the person reaches the sandbox or run only because its owner shares it. */
 export async function isColleague({ records }: WatchCredentialDeps, person: Colleague): Promise<boolean> {
   const { of, id } = person.via;
   const found = await (of === 'run' ? records.runs.get(id) : records.sandboxes.get(id));

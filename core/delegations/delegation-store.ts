@@ -123,7 +123,7 @@ export interface DelegationRecords {
   create(delegation: DelegationRecord, most: number): Promise<boolean>;
   /** Also returns an expired one until it is deleted. */
   get(id: string): Promise<DelegationRecord | undefined>;
-  /** Those that are live at `now`, oldest first. */
+  /** Live delegations at `now`, oldest first. */
   list(sandbox: SandboxKey, now: Date): Promise<readonly DelegationRecord[]>;
   /**
    * Extends a delegation that is live at `at` to its `ttl` from then, never to an earlier expiry;

@@ -48,7 +48,7 @@ export interface DraftLock {
 /** The draft of a tool's next version: one per tool. */
 export interface DraftRecord extends ToolSource {
   readonly toolId: string;
-  /** The version that it is based on. */
+  /** The version that the draft is based on. */
   readonly versionId: string;
   /** Incremented by each change. */
   readonly revision: number;

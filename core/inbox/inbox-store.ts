@@ -17,7 +17,7 @@ export interface InboxMessage {
   readonly replyTo: string | null;
   readonly by: Exclude<Role, 'traffic'>;
   readonly at: Date;
-  /** When the other side read it. */
+  /** When the recipient read it. */
   readonly readAt: Date | null;
   readonly text: string;
   readonly pin: InboxPin | null;

@@ -11,7 +11,7 @@ export interface BucketBinding {
   readonly prefix?: string | undefined;
   readonly readOnly: boolean;
   readonly credentials?: BucketCredentials | undefined;
-  /** Organisations, or single users of one, that may use it, besides admins. */
+  /** Organisations, or single users of one, that may use the bucket besides admins. */
   readonly openTo: readonly { readonly org: string; readonly user?: string | undefined }[];
 }
 

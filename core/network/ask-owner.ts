@@ -15,7 +15,7 @@ const PATIENCE_MS = 60_000;
 /** How long a refusal is cached per destination and run, in milliseconds, because tools retry. */
 const REFUSED_MS = 30_000;
 
-/** Connections of one sandbox that may wait for an answer. */
+/** Maximum connections of one sandbox that wait for a decision. */
 const MAX_WAITING = 32;
 
 const UNASKED = 'not on the list';

@@ -59,7 +59,7 @@ export function commandEnvironment({
   };
 }
 
-/** The secrets of a destination. Its TLS is intercepted if there are any. */
+/** The secrets for a destination. If there are any, its TLS is intercepted. */
 export function secretsFor(
   { list }: SandboxSecrets,
   { host, port, http }: Destination,

@@ -18,7 +18,7 @@ export interface SecretInput {
 
 const MAX_VALUE_CHARS = 4_096;
 
-/** Fixed length, so that none is part of another. */
+/** Fixed length: no placeholder is a substring of another one. */
 function newPlaceholder(): string {
   return `porthole-secret-${randomBytes(16).toString('hex')}`;
 }

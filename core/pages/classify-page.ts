@@ -202,7 +202,7 @@ function ofConsole({ console }: PageObservation): Ranked[] {
   });
 }
 
-/** Resource types that a page requires, and those that it loads as data. */
+/** Resource types that a page cannot do without, and types that it loads as data. */
 const VITAL = new Set(['script']);
 const DATA = new Set(['fetch', 'xhr', 'eventsource', 'document']);
 

@@ -16,7 +16,7 @@ const LITTLE_DRAWN = 0.02;
 const FRAME_DRAWN = 0.3;
 /** Share of the text that is lost before a page counts as unreadable. */
 const MUCH_LOST = 0.25;
-/** Characters of content that a page may have outside of its view. */
+/** With fewer characters out of view, clipped or hidden, a page counts as blank. */
 const FEW_OUTSIDE = 20;
 
 /** Faults that show, each from pixels, boxes or the structure of the document. */
@@ -28,7 +28,7 @@ export function ofSight(seen: SeenPage): Ranked[] {
     structure === undefined ? undefined : documentFault({ url: seen.url, contentType, facts, structure });
   if (served !== undefined) return [served];
   if (contentType !== null && !/html|xml/.test(contentType)) return [];
-  // Another measurement is missing: the elements alone say what is there.
+  // Without the pixels, only the elements show whether the page is blank.
   if (sight === null || sight === undefined) return ofElements(seen, facts);
   const loading = ofLoading(seen, facts, sight);
   const covered = overlays.length > 0 || loading.length > 0 ? [] : ofCover(facts, sight);

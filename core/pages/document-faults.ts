@@ -145,7 +145,7 @@ function errorText(served: ServedDocument): Ranked | undefined {
 const FAILED_KEYS =
   /^(?:error|errors|message|detail|details|status|statusCode|status_code|code|stack|trace|ok|success|path|timestamp|type|title|instance|requestId|request_id)$/;
 
-/** An object that says nothing but that something failed. */
+/** A JSON object that reports a failure without details. */
 function jsonError(text: string): Ranked | undefined {
   let value: unknown;
   try {

@@ -2,7 +2,7 @@ import type { Owner } from '#base/clock-and-ids.ts';
 import type { PageResult } from './page-cause.ts';
 import type { ConsoleMessage, PageVisit, Picture } from './page-browser.ts';
 
-/** A look that is kept, with what the next one is compared with. */
+/** A stored look, with the data that the next look is compared with. */
 export interface KeptLook extends Pick<PageResult, 'result'> {
   /** `look_` + ULID. */
   readonly id: string;

@@ -13,7 +13,7 @@ export const FAILURE_REASONS = [
   'mixed_content',
   /** A loopback address: the visitor's own machine, not the sandbox. */
   'visitor_machine',
-  /** Another origin, which the browser does not load here. */
+  /** Another origin, which this browser may not load. */
   'other_origin',
   'refused',
   'network',
@@ -21,9 +21,9 @@ export const FAILURE_REASONS = [
 
 /** What a failed request meant for the page. */
 export const FAILURE_OUTCOMES = [
-  /** Its absence shows, or nothing handles it. */
+  /** Its absence is visible, or nothing handles the failure. */
   'missing',
-  /** Its absence does not show, or its element handles it. */
+  /** Its absence is not visible, or its element handles the failure. */
   'harmless',
   /** Code asked for it, and no error followed. */
   'caught',

@@ -18,7 +18,7 @@ const WORKSPACE = '/workspace';
 const AGAIN_MS = 5_000;
 /** Changes read per second: code in a sandbox may cause any number. */
 const MAX_PER_SECOND = 500;
-/** Pages that one change checks. */
+/** Maximum pages that are checked after one change. */
 const MAX_PAGES = 4;
 /** Fewer than the browser opens at a time: checks that someone waits for come first. */
 const LIMITS = { perOwner: 1, total: 2, waiting: 4 };

@@ -209,7 +209,7 @@ export const accessibilityFinding = z.object({
   help: text,
   /** Elements that violate it. */
   count: z.number(),
-  /** Selectors of the first ones. */
+  /** Selectors of the first elements. */
   elements: list(text),
 });
 
@@ -217,7 +217,7 @@ export const socketState = z.object({
   url: text,
   state: z.enum(['connecting', 'open', 'closed', 'refused']),
   hotReload: z.boolean(),
-  /** After it was refused, the page got its data in another way. */
+  /** Whether the page got data in another way after the refusal. */
   isReplaced: z.boolean().default(false),
 });
 

@@ -45,7 +45,7 @@ export function zoneNames({ zoneSuffix, zones }: Pick<PreviewOptions, 'zoneSuffi
   return [zoneSuffix, ...zones.map(({ zone }) => zone)];
 }
 
-/** @param what the limit and what it counts */
+/** @param what the limit and the counted objects, e.g. `100 previews of this installation` */
 export function tooManyPreviews(what: string, cause?: unknown): PortholeError {
   return new PortholeError('too_many_previews', `All ${what} are in use`, {
     remedy: 'stop one first.',

@@ -27,10 +27,7 @@ export interface Preview extends Omit<PreviewFacts, 'expiresAt' | 'maxUntil'> {
 
 export interface PreviewSpec extends PreviewFacts {
   readonly token: string;
-  /**
-   * Org of the owner, which may have its own zone.
-   * @default - the zone of all others
-   */
+  /** Org of the owner, which may have a separate zone. @default - the common zone */
   readonly org?: string | undefined;
 }
 

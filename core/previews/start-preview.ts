@@ -41,7 +41,7 @@ async function enforceCaps(
   try {
     return await mayStay(deps, opened, generation, quotaOf(deps.quotas, owner).previews ?? undefined);
   } catch (error) {
-    // Unless another start has confirmed it since.
+    // Fails its precondition if another start has confirmed the preview.
     if (opened.created) await withdraw(deps, opened.preview).catch(() => undefined);
     throw error;
   }
@@ -54,7 +54,10 @@ async function mayStay(
   mostOfOwner: number | undefined,
 ): Promise<boolean> {
   const { plane, records, clock, previewSettings: options } = deps;
-  /** If another start opened it, its opening may be recorded: record its end. */
+  /**
+   * Records the end of a preview that another start opened, as that start may have recorded the
+   * opening.
+   */
   const appendIfOurs = async (events: readonly NewEvent[]) => {
     if (!created) await records.timeline.append(opened.runId, events, clock.now());
   };

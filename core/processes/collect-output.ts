@@ -1,6 +1,6 @@
 import type { ServerSentEvent } from '#base/server-sent-events.ts';
 
-/** Each may hold one byte. */
+/** Limits memory: an event may carry one byte. */
 const MAX_EVENTS = 20_000;
 
 /** The bytes of both streams, at most `most`; further events are not read. */

@@ -252,7 +252,7 @@ export interface OutputRange {
   readonly tail?: number | undefined;
 }
 
-/** Its output, once it is known to exist; undefined: a heartbeat of its guest. */
+/** Follows the output of an existing process. Yields undefined for each heartbeat of the guest. */
 export async function followOutput(
   deps: GuestDeps,
   ref: StartedRef,

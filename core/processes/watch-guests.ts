@@ -72,8 +72,8 @@ export class GuestWatcher {
   }
 
   /**
-   * Until the sandbox no longer runs. One that is watched is looked at once more at its end: it may
-   * just have started again.
+   * Watches the sandbox until it stops. After a call meanwhile it is watched again, because it may
+   * have restarted.
    */
   watch(id: string): void {
     if (this.#over.signal.aborted) return;
@@ -167,7 +167,7 @@ function flood(id: string): GuestFlood {
   return new GuestFlood(`The guest of sandbox ${id} sends events too fast: it is disconnected for a while.`);
 }
 
-/** What is known of one sandbox, and what may still be published of it. */
+/** State of one watched sandbox, and its rate limit of published events. */
 class WatchedSandbox {
   readonly #id: string;
   readonly #deps: WatchGuestsDeps;

@@ -3,7 +3,9 @@ import type { Records } from '../records.ts';
 import type { RunRecord } from './run-records.ts';
 import type { EventData, RunEventType } from './timeline.ts';
 
-/** Events of the sandbox that the timelines of its runs do not have, by their name here. */
+/**
+ * Sandbox events that are not in the timelines of its runs, with their type in the activity log.
+ */
 const OF_SANDBOX = {
   exec: 'command.exited',
   file_written: 'file.written',
@@ -14,7 +16,7 @@ const OF_SANDBOX = {
 export const SANDBOX_ACTIVITY_TYPES = Object.values(OF_SANDBOX);
 export type ActivityType = RunEventType | (typeof SANDBOX_ACTIVITY_TYPES)[number];
 
-/** The last known events of both logs; 0: none. */
+/** Position in both logs: the number of the last known event; 0 before the first. */
 export interface ActivityPosition {
   readonly run: number;
   readonly sandbox: number;
@@ -39,8 +41,8 @@ interface ActivityLog {
 }
 
 /**
- * What happened in a run: its timeline, and what was done in its sandbox while it was active. Each
- * event occurs once. They are in the order of their times, except those that were written late.
+ * The activity of a run: its timeline, and the events of its sandbox while it was active. Each
+ * event occurs once, ordered by time. Events that were written late come late.
  */
 export function activityLog(
   { timeline, sandboxEvents }: Pick<Records, 'timeline' | 'sandboxEvents'>,

@@ -80,7 +80,7 @@ export interface ProvisionRunsDeps {
   readonly channel: Channel;
 }
 
-/** Most runs of one sandbox that are provisioned: the newest. */
+/** Maximum runs of one sandbox that are provisioned, newest first. */
 const MAX_RUNS = 32;
 
 /** Longest time that a run's start waits for provisioning, in milliseconds. */

@@ -64,8 +64,8 @@ async function stopUnused(deps: CompleteRunDeps, run: RunRecord): Promise<boolea
 }
 
 /**
- * Another run is active in it, or one of its previews outlives its run. The run of its tunnels
- * never completes: only its previews count.
+ * Whether another run is active in the sandbox, or a preview outlives its run there. The run of
+ * tunnels never completes, so only its previews count.
  */
 async function isInUse(
   { records, plane, previewSettings }: CompleteRunDeps,

@@ -20,7 +20,7 @@ import type { RunRecord } from './run-records.ts';
 export interface EventDetails {
   readonly output: KeptOutput | null;
   readonly change: KeptChange | null;
-  /** Why there is neither, as a sentence; null if there is one. */
+  /** Why both are null, as a sentence; null if one is set. */
   readonly missing: string | null;
 }
 

@@ -11,7 +11,7 @@ export function runCreated({ owner, title, sandboxId, autoApproveTools }: RunRec
   };
 }
 
-/** @param version of its token: each token version is one connection */
+/** @param version of the run's agent token: each version counts as one connection */
 export function agentConnected(version: number): NewEvent {
   return { type: 'agent.connected', key: `agent-connected:${version}`, data: {} };
 }
@@ -37,7 +37,7 @@ export type SandboxChange = Extract<
   'sandbox.stopped' | 'sandbox.resumed' | 'sandbox.destroyed'
 >;
 
-/** @param why it was stopped by its provider; @default it was not */
+/** @param why the reason of a stop by the provider; @default none */
 export function sandboxChanged(type: SandboxChange, sandboxId: string, why?: string): NewEvent {
   return {
     type,

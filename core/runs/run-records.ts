@@ -19,7 +19,7 @@ export interface RunRecord {
   readonly completedAt: Date | null;
 }
 
-/** `tags` and `image` are those of its sandbox. */
+/** Filters of a list of runs. `tags` and `image` are those of the run's sandbox. */
 export interface RunFilter extends ListFilter {
   readonly status?: RunRecord['status'] | undefined;
   readonly sandboxId?: string | undefined;

@@ -4,13 +4,16 @@ import type { RunRecord } from './run-records.ts';
 
 /** Who has a run open: people of its owner's organisation, by name. */
 export interface ViewerRecords {
-  /** Records that the viewer has it open. Does nothing if `most` others were seen since then. */
+  /**
+   * Records that the viewer has the run open. Does nothing if `most` other viewers were seen since
+   * then.
+   */
   add(
     runId: string,
     viewer: string,
     more: { readonly at: Date; readonly since: Date; readonly most: number },
   ): Promise<void>;
-  /** Names of those who were seen since then, sorted. */
+  /** Names of the viewers seen since then, sorted. */
   list(runId: string, since: Date): Promise<readonly string[]>;
   /** Deletes those who were last seen before; returns how many. */
   forget(before: Date): Promise<number>;
@@ -27,8 +30,8 @@ interface Deps {
 }
 
 /**
- * Names of those who have the run open now. A private run has none and records none: its owner
- * and administrators do not see each other. The caller may read the run.
+ * Names of the viewers that have the run open now. A private run records and returns none. The
+ * caller may read the run.
  */
 export async function listViewers(
   { records, clock }: Deps,

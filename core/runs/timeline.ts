@@ -29,7 +29,7 @@ export const RUN_EVENT_TYPES = [
 
 export type RunEventType = (typeof RUN_EVENT_TYPES)[number];
 
-/** What one who acts on a run is to it. */
+/** The role of a caller in a run. */
 export type Role = 'agent' | 'owner' | 'admin' | 'member' | 'traffic';
 
 /** The actor of an event of a run. The owner has no name here: the run has it. */

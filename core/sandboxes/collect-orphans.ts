@@ -15,7 +15,7 @@ export interface CollectOrphansDeps
 export interface OrphanReport {
   /** Had no record: stopped, and kept for the retention. */
   readonly adopted: number;
-  /** Their owners had deleted them: removed. */
+  /** Number of orphans removed because their owners had deleted them. */
   readonly removed: number;
 }
 
@@ -82,7 +82,7 @@ async function reconcileOrphan(
   });
   if (taken === undefined) return undefined;
   if (known !== undefined) {
-    // Another pass may have removed it since it was listed.
+    // A concurrent pass may have removed it.
     const { state } = await deps.sandboxes.inspect(id);
     await destroySandbox(deps, taken);
     return state === 'absent' ? undefined : 'removed';

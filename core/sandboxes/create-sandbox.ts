@@ -31,7 +31,7 @@ export interface CreateSandboxDeps extends MakeSandboxDeps, Omit<CatalogueDeps, 
   readonly pool: Pick<WarmPool, 'take'>;
   /** @default no network, and no broker */
   readonly network?: Pick<NetworkAccess, 'default' | 'isBrokered'> | undefined;
-  /** What each owner may have. */
+  /** Quotas by owner. */
   readonly quotas: Quotas;
   /**
    * Most sandboxes of all owners that may be wanted to run at a time; sandboxes that wait in a pool

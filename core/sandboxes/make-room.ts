@@ -19,7 +19,7 @@ export type MakeRoom = (owner: Owner) => Promise<boolean>;
 /** Without a command, a connection or a transfer for so long, its program has probably ended. */
 const UNATTENDED_MS = 5 * 60_000;
 
-/** The sandboxes that may be stopped for another one, longest unused first. */
+/** Sandboxes that may be stopped to free quota, longest unused first. */
 export function unattended(
   running: readonly SandboxRecord[],
   withPreview: ReadonlySet<string>,

@@ -34,7 +34,7 @@ export class ManagedPool implements WarmPool {
   /** Aborts creations. */
   #making = new AbortController();
   #closed = false;
-  /** The levelling that was started last, and the one that waits for it. */
+  /** The current run that levels the pool, and the queued next one. */
   #levelling: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
   /** Until the next levelling after a sandbox was taken. */

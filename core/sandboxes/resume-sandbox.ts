@@ -40,7 +40,7 @@ interface ResumeSandboxDeps {
   readonly records: Pick<Records, 'sandboxes' | 'capacity'>;
   readonly sandboxes: Pick<Sandboxes, 'resume' | 'stop' | 'defaultSize'>;
   readonly clock: Clock;
-  /** What each owner may have running. */
+  /** Quotas of running sandboxes by owner. */
   readonly quotas: Quotas;
   /** @default a resume over quota is refused */
   readonly makeRoom?: MakeRoom | undefined;
@@ -119,8 +119,9 @@ async function stop(
 }
 
 /**
- * Stops a sandbox as it was read. False if it was used in between, or another process acted first.
- * @param before what to do in it once it is to stop
+ * Stops the sandbox if its record has not changed. Returns false if it was used in between, or
+ * another process acted first.
+ * @param before runs in the sandbox before the stop
  */
 export async function stopUnlessUsed(
   { records, sandboxes, clock }: StopSandboxDeps,

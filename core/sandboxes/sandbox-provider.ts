@@ -46,7 +46,7 @@ export interface SandboxObservation {
   readonly podName: string;
   /** Why it is not running, in the provider's own words. */
   readonly reason?: string | undefined;
-  /** Why the provider itself has stopped it; undefined if anything else did. */
+  /** Why the provider stopped it; undefined if it was stopped by a caller. */
   readonly stoppedFor?: string | undefined;
 }
 

@@ -53,7 +53,7 @@ export function quotaOf({ default: common, users }: Quotas, { user }: Owner): Qu
   return { ...common, ...own };
 }
 
-/** Whether it limits sandboxes or what they use. */
+/** Whether the quota limits the number or the size of sandboxes. */
 export function limitsSandboxes(quota: Quota): boolean {
   return NAMES.some((name) => quota[name] != null);
 }

@@ -25,7 +25,7 @@ export interface SandboxRecord {
   readonly tags: Readonly<Record<string, string>>;
   /** The requested sizes; missing fields take the provider's defaults. */
   readonly resources: Partial<SandboxSize>;
-  /** What it may connect to. */
+  /** Destinations that it may connect to. */
   readonly network: NetworkPolicy;
   /**
    * The environment of every command of its owner. The values may be secrets: never logged, never
@@ -38,13 +38,15 @@ export interface SandboxRecord {
   readonly skills: readonly SandboxSkill[];
   /** Time of its last use, to the minute. */
   readonly lastActiveAt: Date;
-  /** Since when its desired state is `stopped`; null while it is not. */
+  /** When its desired state became `stopped`; null in another state. */
   readonly stoppedAt: Date | null;
-  /** Seconds without a heartbeat after which it is stopped; null: it needs none. */
+  /**
+   * It is stopped after this many seconds without a heartbeat; null: heartbeats are not required.
+   */
   readonly ttlSeconds: number | null;
   /** Time of the last heartbeat; initially its creation. */
   readonly heartbeatAt: Date;
-  /** Whether it is deleted with the conversation that it is tagged with. */
+  /** Whether it is deleted together with the conversation in its tags. */
   readonly deleteWithThread: boolean;
   /** 1 for the first sandbox with its id; incremented when the id of a destroyed one is reused. */
   readonly generation: number;

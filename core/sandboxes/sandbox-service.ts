@@ -128,8 +128,7 @@ export class SandboxService implements Sandboxes {
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     await this.#deps.mounter?.unmountAll(id);
     await this.#provider.destroy(id, signal);
-    // Recorded even if it was already absent: the process that removed it may have been killed
-    // before it recorded that.
+    // Also for an absent sandbox: a process may have removed it and died before it recorded that.
     await this.#record('sandbox.destroyed', id);
   }
 

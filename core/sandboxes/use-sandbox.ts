@@ -45,7 +45,7 @@ export async function useSandbox(
     if (!isOwn && !(await mayReachSandbox(deps, caller, known, agents))) throw sandboxNotFound(id);
     if (known !== undefined) noteTurnOwner(known);
     if (known !== undefined && known.desired !== 'destroyed') {
-      // Who may only view starts nothing: that would use the owner's quota.
+      // A viewer starts nothing: it would use the owner's quota.
       const isViewer = !isOwn && caller.kind === 'person' && caller.via?.needs === 'view';
       return (asItIs || isViewer) && known.observed !== 'creating' ? known : readySandbox(deps, known);
     }

@@ -50,9 +50,12 @@ export interface SandboxSkill {
 }
 
 export interface SkillRecords {
-  /** Adds it, or replaces its owner's of that name; does nothing if the owner has `most` others. */
+  /**
+   * Adds the skill, or replaces the owner's skill of that name. Does nothing if the owner has
+   * `most` others.
+   */
   put(skill: PackedSkill, most: number): Promise<'added' | 'replaced' | 'too_many'>;
-  /** Those of `names` that the owner may use: the owner's, else the shared one. Unordered. */
+  /** The named skills that the owner may use, unordered. The owner's skill hides a shared one. */
   find(owner: Owner, names: readonly string[]): Promise<readonly SkillSummary[]>;
   /** Like `find`, with their files and archives. */
   load(owner: Owner, names: readonly string[]): Promise<readonly PackedSkill[]>;

@@ -41,7 +41,7 @@ type WithEnv = Pick<SandboxRecord, 'id' | 'generation' | 'env' | 'secrets'>;
 
 interface Kept {
   readonly opening: Promise<Terminal>;
-  /** Set once it is open. */
+  /** Undefined until the terminal is open. */
   terminal?: Terminal;
 }
 
@@ -96,7 +96,7 @@ export class Terminals {
     );
   }
 
-  /** Hangs up all of them, and resolves once they have ended. */
+  /** Hangs up all terminals. Resolves once they have ended. */
   async close(): Promise<void> {
     await Promise.all([...this.#open].map((terminal) => terminal.hangUp(ENDING)));
   }

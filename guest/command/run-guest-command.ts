@@ -96,7 +96,7 @@ interface Invocation {
   flag(this: void, option: string): boolean;
 }
 
-/** Each resolves to its exit code; without one it is done. */
+/** The actions of the commands. Each resolves to the exit code, or to undefined for 0. */
 const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<number | void>>> = {
   serve: async ({ target, command, env, usage, text, flag }) => {
     const [program, ...others] = command ?? [];
@@ -149,7 +149,9 @@ function pageOf({ target, usage, text, flag }: Invocation): PageRequest {
   return { port: portOf(target, usage), path: text('path'), device: text('device'), asJson: flag('json') };
 }
 
-/** `inbox` takes an argument or none, `ps` and `status` none, all others exactly one. */
+/**
+ * Number of arguments: `inbox` takes at most one, `ps` and `status` none, all others exactly one.
+ */
 function checkCount(name: CommandName, positionals: readonly string[], usage: Usage): void {
   const wanted = name === 'ps' || name === 'status' ? 0 : 1;
   if (name === 'inbox' && positionals.length <= 1) return;

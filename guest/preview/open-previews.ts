@@ -11,7 +11,7 @@ import {
 export interface OpenPreview {
   readonly port: number;
   readonly request: OpenPreviewRequest;
-  /** Closed since: its visitors get the page that says so. */
+  /** Whether it was closed: its visitors get a page that says so. */
   closed: boolean;
   /** By `performance.now()`. */
   lastUsedAt: number | undefined;
@@ -58,8 +58,8 @@ export class OpenPreviews {
   }
 
   /**
-   * Opens a preview, or updates it, and stores it, if that is possible. A closed one that opens
-   * again is unused.
+   * Opens or updates a preview and stores it if possible. A closed preview that opens again counts
+   * as unused.
    */
   open(port: number, request: OpenPreviewRequest): void {
     const known = this.find(request.host);

@@ -93,7 +93,7 @@ export const consoleAssetRoute = defineRoute('getConsoleAsset', 'GET', '/assets/
       });
     }
     return encoded(file, headers['accept-encoding'], {
-      // Its name changes with its content.
+      // The file name contains a digest of the content.
       'cache-control': 'public, max-age=31536000, immutable',
       vary: 'accept-encoding',
       'x-content-type-options': 'nosniff',

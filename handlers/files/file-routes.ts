@@ -112,7 +112,7 @@ const readFileRoute = defineRoute('readFile', 'GET', '/v1/sandbox/{id}/file/{pat
       statusCode: 200,
       headers: {
         'content-type': 'application/octet-stream',
-        // Any browser that is led here saves the file; nothing of it renders on this origin.
+        // A browser saves the file: no content of a sandbox renders on this origin.
         'content-disposition': attachment(posix.basename(path)),
         'x-content-type-options': 'nosniff',
         // Lets a client detect a truncated response.

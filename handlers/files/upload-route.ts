@@ -9,7 +9,7 @@ import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { FolderPath, WRITE_ERRORS } from './folder-routes.ts';
 
 const LIMITS = {
-  // One, so that an error can name it.
+  // One form field, so that an error can name it.
   fields: 1,
   fieldBytes: 0,
   files: 1_000,

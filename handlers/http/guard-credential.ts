@@ -44,7 +44,7 @@ export function guardCredential(
   return guardLater(services, caller, signal, handle);
 }
 
-/** Most responses end at once; only one that lasts has its credential checked again. */
+/** Checks the credential again while a response lasts. Most responses end at once. */
 async function guardLater(
   services: GuardCredentialDeps,
   caller: Agent | Person,
@@ -61,7 +61,7 @@ async function guardLater(
     if (!(response.body instanceof Readable)) return;
     const watched = watch();
     guardStream(response.body, watched);
-    // A generator that waits for its next event is destroyed only after it: its signal wakes it.
+    // `return()` of a generator waits for its next event: its signal wakes it.
     watched.signal.addEventListener('abort', () => lapsed?.abort(watched.signal.reason), { once: true });
   };
   if (caller.kind === 'agent') {

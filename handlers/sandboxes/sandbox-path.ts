@@ -10,7 +10,7 @@ export const SandboxPath = z.object({
   id: z.string().max(400).describe('Sandbox id').meta({ pattern: SANDBOX_ID.source }),
 });
 
-/** Of operations that have nothing else to say. */
+/** The response of operations without data. */
 export const OkResponse = z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' });
 
 /** Errors of all routes that call a sandbox's guest. */

@@ -155,7 +155,7 @@ const isSandboxRunningRoute = defineRoute('isSandboxRunning', 'GET', '/v1/sandbo
   tag: 'Sandboxes',
   summary: 'Whether commands can run in the sandbox',
   agents: true,
-  // It reveals nothing about files.
+  // The response reveals nothing about files.
   delegates: { scope: 'fs:read', enforces: 'paths' },
   bridge: true,
   params: SandboxPath,

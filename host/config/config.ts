@@ -198,7 +198,9 @@ function usualNetwork({
   return isOnOneMachine({ provider }) && widest !== 'off' ? 'packages' : 'off';
 }
 
-/** Both or neither: many machines have one of them set, for other programs. */
+/**
+ * Undefined unless both credentials are set: machines often have one of them for other programs.
+ */
 function archiveOptions(env: Environment) {
   const credentials = archiveCredentials(env);
   const { PORTHOLE_ARCHIVE_BUCKET: bucket, PORTHOLE_ARCHIVE_REGION: region } = env;

@@ -76,7 +76,7 @@ async function tryIsolation(local: LocalProvider, isolation: TriedIsolation): Pr
   ]);
 }
 
-/** Sandboxes that may run at a time, or else those that one person may have. */
+/** Sandboxes that may run at once: the limit of the pool, or of one person. */
 function sandboxesOf({ pool, quotas }: Config): number | undefined {
   if (pool.maxInstances > 0) return pool.maxInstances;
   const each = [quotas.default, ...Object.values(quotas.users)].flatMap(({ sandboxes }) => sandboxes ?? []);

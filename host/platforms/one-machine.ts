@@ -38,7 +38,7 @@ export interface OneMachineOptions {
   readonly ending?: (sandboxes: SandboxService) => Promise<void>;
 }
 
-/** All but what its provider says of itself. */
+/** The parts of a platform that do not depend on its provider. */
 export type OneMachine = Omit<Platform, 'warnings' | 'describe' | 'brokersNetwork'>;
 
 /** Sandboxes of this machine, with previews that this process serves. */

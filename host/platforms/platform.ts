@@ -84,6 +84,6 @@ export interface PlatformDeps {
   readonly tools: MachineTools;
   /** A folder that only this process uses. */
   readonly folder: () => Promise<string>;
-  /** Of the disk that holds this folder. */
+  /** The reserve of the disk with this folder. */
   readonly space: DiskSpace;
 }

@@ -86,7 +86,7 @@ export function createFunctionHost({
     if (response.body instanceof Readable) discard(response.body);
     if (!res.headersSent && !res.destroyed && res.socket !== null) {
       const answer = errorResponse(error, requestId, log, operation, options.redact);
-      // Of the status that was refused.
+      // Removes the status message of the refused response.
       res.statusMessage = '';
       void sendResponse(res, answer, requestId);
       return answer;

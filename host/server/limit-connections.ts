@@ -13,7 +13,7 @@ const LOG_EVERY_MS = 10_000;
 
 /** Connections without a request under way, the longest idle one first. */
 class Idle {
-  /** No request of theirs was accepted: they may be of anyone. */
+  /** Connections without an accepted request: their sender is unknown. */
   readonly unknown = new Set<Connection>();
   readonly served = new Set<Connection>();
 
@@ -136,7 +136,7 @@ export function limitConnections(
   };
   server.prependListener('request', request);
   server.prependListener('checkContinue', request);
-  // Until it closes, there is work on it.
+  // An upgraded connection is busy until it closes.
   server.prependListener('upgrade', ({ socket }: IncomingMessage) => void begin(socket));
 }
 

@@ -15,14 +15,14 @@ export interface Target {
   readonly params?: HttpEvent['pathParameters'];
 }
 
-/** What a runtime reads of a route before it loads it. */
+/** The part of a route that a runtime needs before it loads the route. */
 export interface RouteRow extends Pick<Route, 'id' | 'method' | 'path'> {
   readonly socket?: boolean | undefined;
   readonly bridge?: boolean | undefined;
   readonly channel?: boolean | undefined;
   /** Whether its handler needs the database and the cluster. */
   readonly opens: boolean;
-  /** Whether its response may have no end: then it cannot be buffered. */
+  /** Whether its response may be endless: then it cannot be buffered. */
   readonly isEndless: boolean;
 }
 

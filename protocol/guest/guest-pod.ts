@@ -128,14 +128,17 @@ export function signGuestToken(key: KeyObject, { audience, operation }: GuestTok
   return signJwt(key, GUEST_TOKEN, { aud: audience, op: operation, iat: seconds, exp: seconds + LIFETIME_S });
 }
 
-/** @param type the kind of token: one of another kind is never accepted in its place */
+/**
+ * @param type the kind of token, which the verifier checks: tokens of different kinds are not
+ * interchangeable
+ */
 export function signJwt(key: KeyObject, type: string, payload: object): string {
   const parts = [{ alg: 'EdDSA', typ: type }, payload];
   const text = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`;
 }
 
-/** The claims of a token of that kind, signed by one of these keys. */
+/** Returns the claims of a token of that kind with a valid signature. */
 export function readJwt(
   token: string,
   type: string,

@@ -1,6 +1,5 @@
 /**
- * What a sandbox may use: what its pod is given where nothing else is asked for, and the most that
- * a stack lets its functions ask for.
+ * The default size of a sandbox's pod, which is also the maximum that the functions may request.
  */
 export const SANDBOX_SIZE = {
   /** Thousandths of a core. */

@@ -161,7 +161,7 @@ suite('access', missing(), () => {
             }),
           ),
         );
-        // All accounts may query who they are and what they may do.
+        // All accounts may review their identity and their own rights.
         return all
           .filter((right) => !/^create self\w+\.auth(?:entic|oriz)ation\.k8s\.io$/.test(right))
           .toSorted();
@@ -260,7 +260,7 @@ suite('access', missing(), () => {
   });
 });
 
-/** All that a pass does to sandboxes, and what it must not do. */
+/** Runs every operation of a lifecycle pass, and the operations that it must not be allowed. */
 async function endsSandboxes(made: TestProvider, provider: TestProvider): Promise<void> {
   const id = sandboxId();
   await made.create({ id });
@@ -272,7 +272,9 @@ async function endsSandboxes(made: TestProvider, provider: TestProvider): Promis
   await expect(provider.create({ id: sandboxId() })).rejects.toThrow(/forbidden/i);
 }
 
-/** All that the clean-up of snapshots does, and what it must not do. */
+/**
+ * Runs every operation of the snapshot clean-up, and the operations that it must not be allowed.
+ */
 async function destroysSandboxes(made: TestProvider, provider: TestProvider): Promise<void> {
   const id = sandboxId();
   await made.create({ id });

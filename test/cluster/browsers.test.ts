@@ -139,7 +139,7 @@ suite('browsers in a cluster', missing() ?? imagesMissing(BROWSER_RECIPES), () =
   test(
     'leave no dead process behind, and end by themselves when they are asked to',
     async () => {
-      // The children of a browser that runs are its own to bury: those of killed ones are of tini.
+      // A running browser reaps its children; tini reaps the children of a killed one.
       const script = `for each in /proc/[0-9]*/status; do
         grep -q '^State:.Z' $each && grep -q '^PPid:.1$' $each && echo $each; done; true`;
       expect(await inside(script)).toBe('');

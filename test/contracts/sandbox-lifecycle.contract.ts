@@ -25,7 +25,7 @@ export interface LifecycleFixture {
 export interface LifecycleContractOptions {
   /** Whether the traffic of previews passes through this host. */
   readonly seesTraffic: boolean;
-  /** `life`: without what hosts do alike for all providers, where another suite has it on pods. */
+  /** `life` skips the tests of host behaviour that is equal for all providers. */
   readonly part?: 'all' | 'life';
 }
 

@@ -14,7 +14,7 @@ import { engineMissing, openTestEngine, type TestEngine } from './support/engine
 
 const MINUTE = 60_000;
 
-/** Programs that all of them have. */
+/** Programs of every image. */
 const COMMON: readonly Row[] = [
   ['sh', 'echo $((6 * 7))', /^42\n$/],
   ['bash', 'bash -c \'echo "${BASH_VERSINFO[0]}"\'', /^5\n$/],
@@ -39,7 +39,7 @@ const PYTHON: readonly Row[] = [
   ['python', 'python -c "print(6 * 7)"', /^42\n$/],
   ['pip', 'pip --version', /^pip \d/],
 ];
-/** It takes seconds: where others have its package, they show that alone. */
+/** Takes seconds: `multi` only shows that it has the package for it. */
 const ENVIRONMENT: Row = ['a virtual environment', 'python3 -m venv v && v/bin/pip --version', /^pip \d/];
 const NODE: readonly Row[] = [
   ['node', 'node -p 6*7', /^42\n$/],

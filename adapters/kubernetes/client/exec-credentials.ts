@@ -14,7 +14,7 @@ const Plugin = z.object({
   interactiveMode: z.string().nullish(),
 });
 
-/** A plugin may call its cloud; nothing answers a question that it asks. */
+/** Timeout of a plugin, which may call its cloud. Its prompts get no answer. */
 const MAX_PLUGIN_MS = 60_000;
 
 /**

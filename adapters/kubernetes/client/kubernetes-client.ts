@@ -210,7 +210,7 @@ function parse(body: string): unknown {
   }
 }
 
-/** The outcome of a call is unknown once that of one try is. */
+/** The error of a call is in doubt if one of its tries was. */
 function withDoubt(error: KubernetesError, inDoubt: boolean): KubernetesError {
   if (error.inDoubt || !inDoubt) return error;
   const { message, status, reason, retryAfterMs, continueAt, cause } = error;

@@ -6,7 +6,7 @@ export interface Finding {
   readonly ok: boolean;
   /** What was measured. */
   readonly detail: string;
-  /** What to change, where it is missing. */
+  /** The remedy, if the feature is missing. */
   readonly change?: string;
 }
 

@@ -237,9 +237,9 @@ export class AgentSandboxProvider extends ClusterProvider {
   }
 
   /**
-   * A stack that gets its first warm pool may still have sandboxes of the provider `kubernetes`: to
-   * call one of them absent would leave it running, unseen.
-   * @throws PortholeError `service_unavailable` for one of them
+   * A stack that gets its first warm pool may still run sandboxes of the provider `kubernetes`.
+   * Calling one absent would leave it running unseen.
+   * @throws PortholeError `service_unavailable` for such a sandbox
    */
   async #claim(id: string, signal: AbortSignal | undefined): Promise<Claim | undefined> {
     const claim = await findOurs<Claim>(this.client, this.#claims, id, signal);

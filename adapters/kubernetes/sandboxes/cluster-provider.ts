@@ -81,7 +81,7 @@ export abstract class ClusterProvider implements SandboxProvider {
   /** Starts a stopped sandbox. @throws PortholeError `sandbox_not_found` */
   protected abstract start(id: string, signal: AbortSignal | undefined): Promise<void>;
   protected abstract remove(id: string, signal: AbortSignal | undefined): Promise<void>;
-  /** The objects that sandboxes consist of; those that are removed last come last. */
+  /** The kinds of objects of a sandbox, in the order of their removal. */
   protected abstract readonly objects: readonly Collection[];
 
   /** The sandbox's pod. Rejects as specified by SandboxProvider where it cannot run commands. */

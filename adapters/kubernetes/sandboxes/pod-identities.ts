@@ -14,7 +14,7 @@ import { isAtAddress, type Pod, podState, type RunningPod } from './pod-state.ts
  */
 const KNOWN_MS = 5_000;
 
-/** Pods that are kept, the last seen ones. */
+/** Maximum cached pods, most recently used. */
 const MAX_KEPT = 10_000;
 
 export interface PodIdentitiesOptions {

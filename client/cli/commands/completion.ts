@@ -2,7 +2,7 @@ import { type CommandSpec, type Context, optionsOf, UsageError } from '../comman
 import { plain } from '../print.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 
-/** The words that may come next, and what each means. */
+/** The words that may follow, each with its description. */
 export type Words = readonly (readonly [word: string, meaning: string])[];
 
 /** What may come next: known words, or what a placeholder of the usage names, e.g. `sandbox`. */

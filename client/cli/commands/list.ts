@@ -143,6 +143,6 @@ function rowOfRun(run: RunInfo, now: Date): readonly string[] {
 function rowOfSandbox(sandbox: SandboxInfo, now: Date): readonly string[] {
   const { id, name, state, image, created_at: createdAt, tags } = sandbox;
   const words = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
-  // Its filter calls it so, too.
+  // The filter has the same name.
   return [id, name ?? '-', state, ago(createdAt, now), image ?? 'default', words.join(' ')];
 }

@@ -88,7 +88,7 @@ export async function awaitServer(
         await wakes.next(RETRY_MS, signal);
         continue;
       }
-      // `failed` is also a server that is slower than the guest expects: it has its pid.
+      // `failed` also covers a server that is slow to start, which still has a pid.
       const hasEnded = HAS_ENDED.has(info.state) && info.pid === null;
       const hasFailed = hasEnded || (info.state === 'waiting' && info.restarts > restarts);
       if (hasFailed || now > until) throw new Error(await whyNot(run, server, port, signal));

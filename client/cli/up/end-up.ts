@@ -45,7 +45,7 @@ export interface FailedUp {
   readonly isInterrupted: boolean;
 }
 
-/** A failure leaves nothing running, and nothing that it has made unless that was of use. */
+/** Stops the sandbox after a failure. Deletes a new one if its preview has never served. */
 export async function undoUp(sandbox: Sandbox, failed: FailedUp, progress: Progress): Promise<void> {
   if (failed.isKept) return finishUp(sandbox, 'run', progress);
   if (failed.isInterrupted) return finishUp(sandbox, 'files', progress);

@@ -32,7 +32,7 @@ export interface Install {
   readonly variables?: string | undefined;
   /** The folder that it creates, relative to the project. */
   readonly makes: 'node_modules' | '.venv' | 'vendor/bundle';
-  /** The files that it depends on. */
+  /** Files that it depends on: after a change it runs again. */
   readonly inputs: readonly string[];
 }
 
@@ -361,7 +361,7 @@ function installPython(files: ReadonlySet<string>): Install | undefined {
   return { command, makes: '.venv', inputs: [input] };
 }
 
-/** Unless the sandbox has them. */
+/** Installs gems that the sandbox lacks. */
 function installGems(files: ReadonlySet<string>): Install | undefined {
   if (!files.has('Gemfile')) return undefined;
   return {

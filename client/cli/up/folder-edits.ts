@@ -10,7 +10,7 @@ export interface EditsOptions extends Pick<SyncOptions, 'to' | 'excludes' | 'del
   readonly signal: AbortSignal;
   /** Receives a line about each edit that was sent or failed. */
   readonly note: (line: string) => Promise<void>;
-  /** Name of a server that does not follow edits: it restarts after them. */
+  /** Name of a server without hot reload: it restarts after edits. */
   readonly restarts?: string | undefined;
 }
 

@@ -7,7 +7,7 @@ export function needsRestart(line: string, scripts: Readonly<Record<string, stri
   return needs(line, scripts, MAX_SCRIPTS);
 }
 
-/** A script may run another one, and itself by mistake. */
+/** Maximum scripts that run each other: a script may run itself by mistake. */
 const MAX_SCRIPTS = 5;
 
 function needs(line: string, scripts: Readonly<Record<string, string>>, left: number): boolean {
@@ -44,7 +44,7 @@ const LOADS_ONCE: readonly (readonly [program: RegExp, argument: RegExp])[] = [
   [/^(?:\S*\/)?python[\d.]*$/, /\.py\b|^-m (?:uvicorn|gunicorn|hypercorn|flask|gradio)/],
   [/^(?:uvicorn|gunicorn|hypercorn|daphne)$/, ANY],
   [/^(?:flask|rackup|puma)$/, ANY],
-  // Its watcher misses files that are replaced.
+  // The watcher of `ng serve` misses replaced files.
   [/^ng$/, /^serve\b/],
   // A program that was built before.
   [/^\.\/(?:target|bin|build)\//, ANY],

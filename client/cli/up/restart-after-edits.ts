@@ -1,6 +1,9 @@
 import type { Servers } from '../../resources/servers.ts';
 
-/** Milliseconds without another edit: an editor that saves all its files restarts once. */
+/**
+ * Milliseconds without another edit before a restart: an editor that saves all files causes one
+ * restart.
+ */
 const SETTLED_MS = 300;
 
 export interface RestartOptions {

@@ -191,7 +191,7 @@ describe('a server of visits', () => {
     };
     more();
     await ended;
-    // What both kernels buffer comes on top.
+    // Both kernels buffer some bytes, too.
     expect(sent).toBeLessThan(MAX_VISIT_BYTES + 16 * 1_048_576);
   });
 

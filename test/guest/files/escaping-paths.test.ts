@@ -27,7 +27,7 @@ const root = join(base, 'workspace');
 const outside = join(base, 'outside');
 afterAll(() => fs.rmSync(base, { recursive: true, force: true }));
 
-/** Each returns what it has read. */
+/** Operations on a path, each returning the text that it read. */
 const OPERATIONS: Readonly<Record<string, (workspace: Workspace, path: string) => Promise<string>>> = {
   async read(workspace, path) {
     const file = await openFile(workspace, path);

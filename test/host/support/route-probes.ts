@@ -82,7 +82,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     return path;
   }
 
-  /** One that waits for its input. */
+  /** A process that waits for input. */
   const withProcess =
     (more: Omit<Probe, 'params'> = {}, request: object = { argv: ['cat'], tty: { cols: 80, rows: 24 } }) =>
     async ({ sandboxId }: MadeRun): Promise<Probe> => {
