@@ -267,3 +267,260 @@ export type Row<Table extends keyof SqlSchema> = Selectable<SqlSchema[Table]>;
 
 /** A row to insert. */
 export type NewRow<Table extends keyof SqlSchema> = Insertable<SqlSchema[Table]>;
+
+/**
+ * One step of the schema. Never change a released step; add another one. A step expands: the
+ * version before runs on the schema after it.
+ */
+export interface Migration {
+  /** `0001-what-it-adds`; kept in the database once applied. */
+  readonly name: string;
+  /**
+   * Removes what earlier versions need, a release after the last that needs it. Earlier versions
+   * refuse the database from then on.
+   * @default false
+   */
+  readonly contracts?: true;
+  /**
+   * Statements, separated by semicolons. `TEXT` is the column type for all text: compared byte by
+   * byte, so that order is the same on every database. `BYTES` is the type for binary data.
+   */
+  readonly sql: string;
+}
+
+/** Both databases use an index of live sandboxes only for exactly this condition. */
+const LIVE = `not (desired = 'destroyed' and observed = 'destroyed')`;
+
+/** What versions, drafts and snapshots of tools have in common. */
+const TOOL_SOURCE = `
+  entrypoint TEXT not null, source_code TEXT not null, language TEXT not null,
+  input_schema TEXT, settings_schema TEXT, usage_instructions TEXT not null`;
+
+const TITLE = `substr(lower(coalesce(title, '')), 1, 60)`;
+const ACTIVE = 'coalesce(last_active_at, created_at)';
+const SHOWN_NAME = `lower(coalesce(name, ''))`;
+
+/**
+ * Every step, oldest first. The first makes the schema of 0.2.0. Databases of that version also
+ * have the names of earlier steps.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+  // The schema of 0.2.0. Destroyed sandboxes are kept forever, so queries for live ones need an
+  // index. The unique indexes are authoritative for keys and names, whatever a transaction has
+  // read; where a column is null, both databases allow any number of rows. CPUs are in thousandths,
+  // so that sums are exact; null is the provider's default. Port 0 of a policy is any port.
+  {
+    name: '0018-network-policies',
+    sql: `
+    create table runs (
+      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, title TEXT,
+      sandbox_id TEXT not null, auto_approve_tools integer not null, status TEXT not null,
+      token_kid TEXT not null, created_at TEXT not null, completed_at TEXT);
+    create index runs_by_time on runs (created_at, id);
+    create index runs_by_owner on runs (owner_org, owner_user, created_at, id);
+    create index runs_by_sandbox on runs (sandbox_id, id);
+    create table run_events (
+      run_id TEXT not null, seq integer not null, type TEXT not null, at TEXT not null,
+      data TEXT not null, "key" TEXT, constraint run_events_key primary key (run_id, seq));
+    create unique index run_events_once on run_events (run_id, "key");
+    create table preview_generations (
+      run_id TEXT not null, target_port integer not null, generation integer not null,
+      constraint preview_generations_key primary key (run_id, target_port));
+    create table preview_tombstones (
+      token_sha256 TEXT primary key, run_id TEXT not null, reason TEXT not null,
+      ended_at TEXT not null);
+    create index preview_tombstones_by_time on preview_tombstones (ended_at);
+    create table sandboxes (
+      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, image TEXT,
+      place TEXT not null, desired TEXT not null, observed TEXT not null, created_at TEXT not null,
+      generation integer default 1 not null, session_key TEXT, name TEXT, last_active_at TEXT,
+      stopped_at TEXT, tags TEXT default '{}' not null, cpu_millis integer, memory_mb integer,
+      disk_mb integer, network integer default 0 not null, env TEXT default '{}' not null,
+      ttl_seconds integer, heartbeat_at TEXT, skills TEXT default '[]' not null,
+      delete_with_thread integer default 0 not null, network_policy TEXT);
+    create index sandboxes_live on sandboxes (created_at, id) where ${LIVE};
+    create index sandboxes_by_owner
+      on sandboxes (place, owner_org, owner_user, created_at, id) where ${LIVE};
+    create index sandboxes_of_owner
+      on sandboxes (owner_org, owner_user, created_at, id) where ${LIVE};
+    create unique index sandboxes_by_session_key on sandboxes (owner_org, owner_user, session_key)
+      where session_key is not null and desired <> 'destroyed';
+    create unique index sandboxes_by_name on sandboxes (owner_org, owner_user, name)
+      where name is not null and desired <> 'destroyed';
+    create table sandbox_events (
+      sandbox_id TEXT not null, seq integer not null, generation integer not null,
+      type TEXT not null, at TEXT not null, data TEXT not null,
+      constraint sandbox_events_key primary key (sandbox_id, seq));
+    create index sandbox_events_due on sandbox_events (at);
+    create table sandbox_tokens (
+      sandbox_id TEXT not null, generation integer not null, version integer not null,
+      constraint sandbox_tokens_key primary key (sandbox_id, generation));
+    create table delegations (
+      id TEXT primary key, sandbox_id TEXT not null, generation integer not null,
+      scopes TEXT not null, commands TEXT, paths TEXT, label TEXT, renewable integer not null,
+      ttl_ms integer not null, created_at TEXT not null, expires_at TEXT not null);
+    create index delegations_by_sandbox on delegations (sandbox_id, created_at, id);
+    create index delegations_due on delegations (expires_at);
+    create table approvals (
+      id TEXT primary key, run_id TEXT not null, tool TEXT not null, args TEXT not null,
+      message TEXT not null, status TEXT not null, requested_at TEXT not null,
+      expires_at TEXT not null, ended_at TEXT, source TEXT, decided_by TEXT, scope TEXT,
+      reason TEXT, taken_at TEXT);
+    create unique index approvals_waiting on approvals (run_id, tool, args) where status = 'waiting';
+    create index approvals_due on approvals (expires_at) where status = 'waiting';
+    create index approvals_by_run on approvals (run_id, requested_at, id);
+    create index approvals_by_end on approvals (ended_at);
+    create table approval_waiters (
+      approval_id TEXT not null, waiter TEXT not null, until TEXT not null,
+      constraint approval_waiters_key primary key (approval_id, waiter));
+    create table approval_policies (
+      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, tool TEXT not null,
+      run_id TEXT not null, created_at TEXT not null, created_by TEXT not null,
+      target_port integer default 0 not null);
+    create unique index approval_policies_once
+      on approval_policies (owner_org, owner_user, tool, run_id, target_port);
+    create index approval_policies_by_time on approval_policies (created_at, id);
+    create index approval_policies_by_owner
+      on approval_policies (owner_org, owner_user, created_at, id);
+    create table approval_denials (
+      run_id TEXT not null, tool TEXT not null, target_port integer not null,
+      rotate integer not null,
+      constraint approval_denials_key primary key (run_id, tool, target_port, rotate));
+    create table archives (
+      id TEXT primary key, sandbox_id TEXT not null, generation integer not null, name TEXT,
+      image TEXT, owner_user TEXT not null, owner_org TEXT not null, object_key TEXT not null,
+      size bigint not null, left_out integer not null, created_at TEXT not null);
+    create index archives_of_owner on archives (owner_org, owner_user, created_at, id);
+    create index archives_by_time on archives (created_at, id);
+    create table images (
+      name TEXT primary key, reference TEXT not null, description TEXT not null,
+      languages TEXT not null, resources TEXT not null, put_at TEXT not null);
+    create table skills (
+      owner_org TEXT not null, owner_user TEXT not null, name TEXT not null,
+      description TEXT not null, digest TEXT not null, size integer not null, files TEXT not null,
+      archive BYTES not null, put_at TEXT not null,
+      constraint skills_key primary key (owner_org, owner_user, name));
+    create table ended_sessions (id TEXT primary key, until TEXT not null);
+    create index ended_sessions_due on ended_sessions (until);
+    create table tools (
+      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, name TEXT not null,
+      created_at TEXT not null);
+    create index tools_by_time on tools (created_at, id);
+    create index tools_by_owner on tools (owner_org, owner_user, created_at, id);
+    create table tool_versions (${TOOL_SOURCE},
+      id TEXT primary key, tool_id TEXT not null, number integer not null,
+      created_at TEXT not null, created_by TEXT not null,
+      constraint tool_versions_number unique (tool_id, number));
+    create index tool_versions_by_tool on tool_versions (tool_id, created_at, id);
+    create table tool_drafts (${TOOL_SOURCE},
+      tool_id TEXT primary key, version_id TEXT not null, revision integer not null,
+      updated_at TEXT not null, updated_by TEXT not null, lock_org TEXT, lock_user TEXT,
+      lock_token_sha256 TEXT, lock_expires_at TEXT);
+    create table sandbox_snapshots (${TOOL_SOURCE},
+      id TEXT primary key, tool_id TEXT not null, version_id TEXT not null,
+      owner_org TEXT not null, owner_user TEXT not null, payload_bytes integer not null,
+      state TEXT not null, sandbox_id TEXT, created_at TEXT not null, created_by TEXT not null,
+      expires_at TEXT not null, bytes integer default 0 not null);
+    create index sandbox_snapshots_by_expiry on sandbox_snapshots (expires_at, id);
+    create index sandbox_snapshots_by_owner
+      on sandbox_snapshots (owner_org, owner_user, expires_at, bytes);
+    create table tool_runs (
+      id TEXT primary key, tool_id TEXT not null, version_id TEXT not null,
+      snapshot_id TEXT not null, snapshot_expires_at TEXT not null, owner_org TEXT not null,
+      owner_user TEXT not null, action_id TEXT, parent_run_id TEXT, inputs TEXT not null,
+      status TEXT not null, outputs TEXT not null, next_actions TEXT not null, error TEXT not null,
+      stdout TEXT not null, stderr TEXT not null, created_at TEXT not null,
+      created_by TEXT not null, ended_at TEXT, deadline TEXT not null);
+    create index tool_runs_by_tool on tool_runs (tool_id, created_at, id);
+    create index tool_runs_by_expiry on tool_runs (snapshot_expires_at, id);
+    create index tool_runs_running_by_snapshot_id on tool_runs (snapshot_id)
+      where status = 'running';
+    create index tool_runs_running_by_owner_org on tool_runs (owner_org, owner_user)
+      where status = 'running';
+    create index tool_runs_running_by_deadline on tool_runs (deadline, id)
+      where status = 'running'`,
+  },
+
+  // Several instances may follow one guest: an event with a key is stored once.
+  {
+    name: '0019-sandbox-event-keys',
+    sql: `
+    alter table sandbox_events add column "key" TEXT;
+    create unique index sandbox_events_once on sandbox_events (sandbox_id, generation, "key")`,
+  },
+
+  // Each rotation of a run's agent token increments it; tokens of earlier versions are refused.
+  {
+    name: '0020-agent-token-versions',
+    sql: `
+    alter table runs add column agent_token_version integer default 0 not null`,
+  },
+
+  // Secrets that the broker inserts, sealed as the environment is.
+  {
+    name: '0021-sandbox-secrets',
+    sql: `
+    alter table sandboxes add column secrets TEXT`,
+  },
+
+  // Kept looks at previews, and the comments of people with the agents' replies; sealed.
+  {
+    name: '0022-looks-inbox',
+    sql: `
+    create table looks (
+      id TEXT primary key, run_id TEXT not null, page TEXT not null, at TEXT not null,
+      content TEXT not null, picture TEXT);
+    create index looks_by_run on looks (run_id, at, id);
+    create index looks_by_time on looks (at);
+    create table inbox_messages (
+      id TEXT primary key, run_id TEXT not null, reply_to TEXT, "by" TEXT not null,
+      at TEXT not null, read_at TEXT, content TEXT not null, picture TEXT);
+    create index inbox_messages_by_run on inbox_messages (run_id, at, id)`,
+  },
+
+  // The orders of the lists of runs and sandboxes, with and without an owner.
+  {
+    name: '0023-lists',
+    sql: `
+    create index runs_by_title on runs (${TITLE}, id);
+    create index runs_of_owner_by_title on runs (owner_org, owner_user, ${TITLE}, id);
+    create index runs_by_status on runs (status, created_at, id);
+    create index sandboxes_live_by_active on sandboxes (${ACTIVE}, id) where ${LIVE};
+    create index sandboxes_of_owner_by_active
+      on sandboxes (owner_org, owner_user, ${ACTIVE}, id) where ${LIVE};
+    create index sandboxes_live_by_shown_name on sandboxes (${SHOWN_NAME}, id) where ${LIVE};
+    create index sandboxes_of_owner_by_shown_name
+      on sandboxes (owner_org, owner_user, ${SHOWN_NAME}, id) where ${LIVE}`,
+  },
+
+  // What the organisation of a run's owner may do in it.
+  {
+    name: '0025-sharing',
+    sql: `
+    alter table runs add column sharing TEXT default 'private' not null;
+    create index runs_shared on runs (owner_org, created_at, id) where sharing <> 'private'`,
+  },
+
+  // Who has a shared run open.
+  {
+    name: '0026-run-viewers',
+    sql: `
+    create table run_viewers (
+      run_id TEXT not null, viewer TEXT not null, seen_at TEXT not null,
+      constraint run_viewers_key primary key (run_id, viewer));
+    create index run_viewers_by_time on run_viewers (seen_at)`,
+  },
+
+  // Keys that people make for programs, by their SHA-256.
+  {
+    name: '0027-api-keys',
+    sql: `
+    create table api_keys (
+      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, name TEXT not null,
+      scope TEXT not null, admin integer not null, issuer TEXT, prefix TEXT not null,
+      digest TEXT not null, created_at TEXT not null, expires_at TEXT not null, last_used_at TEXT);
+    create unique index api_keys_by_digest on api_keys (digest);
+    create index api_keys_of_owner on api_keys (owner_org, owner_user, created_at, id);
+    create index api_keys_by_time on api_keys (created_at, id)`,
+  },
+];

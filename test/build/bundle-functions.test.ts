@@ -67,7 +67,6 @@ describe('function bundles', () => {
     const text = first.map((file) => readFileSync(join(chunks, file), 'utf8')).join('\n');
     const marks = {
       jose: 'ERR_JWS_INVALID',
-      migrations: 'sandboxes_by_owner',
       guestClient: 'its guest speaks version',
       visits: 'changedRatio',
       skills: 'SKILL.md names it',

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Kysely } from 'kysely';
-import { migrate } from '#adapters/sql/migrate.ts';
-import { applyMigrations, MIGRATIONS } from '#adapters/sql/migrations.ts';
-import type { SqlSchema } from '#adapters/sql/schema.ts';
+import { applyMigrations, migrate } from '#adapters/sql/migrate.ts';
+import { MIGRATIONS, type SqlSchema } from '#adapters/sql/schema.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
 

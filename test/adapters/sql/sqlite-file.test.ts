@@ -1,4 +1,4 @@
-import { MIGRATIONS } from '#adapters/sql/migrations.ts';
+import { MIGRATIONS } from '#adapters/sql/schema.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

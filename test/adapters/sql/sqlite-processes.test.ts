@@ -1,4 +1,4 @@
-import { MIGRATIONS } from '#adapters/sql/migrations.ts';
+import { MIGRATIONS } from '#adapters/sql/schema.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';

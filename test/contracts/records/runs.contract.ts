@@ -33,6 +33,11 @@ export function runsContract(
       expect(await peer.runs.get('run_2')).toEqual(full);
     });
 
+    test('store only the fields of a run', async () => {
+      await records.runs.create(Object.assign(aRun('run_1'), { mood: 'good' }));
+      expect(await peer.runs.get('run_1')).toEqual(aRun('run_1'));
+    });
+
     test('are undefined under an unknown id', async () => {
       expect(await records.runs.get('run_none')).toBeUndefined();
       expect(await records.runs.complete('run_none', NOON)).toBeUndefined();
