@@ -10,7 +10,6 @@ import { ask, atMost, type BenchResult, compare, estimate, interleave, single, t
 export interface FairnessBenchOptions {
   /** Number of commands, with and without load. */
   readonly commands?: number;
-  /** Number of files in the listed folder. */
   readonly listed?: number;
   /** Number of files in the zip. */
   readonly files?: number;

@@ -14,7 +14,6 @@ import { startNginx } from './preview/nginx.ts';
 const HOST = `bench-bench-bench-${'a'.repeat(26)}-preview.localhost`;
 
 export interface PreviewBenchOptions {
-  /** Warm-up rounds. */
   readonly warmUp?: number;
   /** Rounds per comparison. */
   readonly rounds?: number;

@@ -9,7 +9,6 @@ export interface SandboxesBenchOptions {
   readonly rounds?: number;
   /** The same in a cluster. */
   readonly clusterRounds?: number;
-  /** Number of sandboxes in the measured pool. */
   readonly slots?: number;
   /** Simultaneous requests for a sandbox of that pool. */
   readonly burst?: number;

@@ -14,7 +14,6 @@ const HEARTBEAT = 10_000;
  */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** A response of server-sent events. */
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #heartbeat: NodeJS.Timeout;

@@ -9,7 +9,6 @@ const TALLEST_THUMBNAIL = 2;
 /** Changed pixels in neighbouring cells of this size, in pixels, are one area. */
 const CELL = 24;
 const MAX_AREAS = 20;
-/** Of a picture, in bytes. */
 const MAX_PICTURE_BYTES = 1_048_576;
 const TALLEST = 8_000;
 const ENCODING = { filterType: 2, deflateLevel: 3, deflateStrategy: 0 } as const;

@@ -14,7 +14,6 @@ import { ResponseParser } from '#proxy/upstream/response-parser.ts';
 const GET_MS = 5_000;
 /** Timeout of an upgrade, in milliseconds. A server without WebSockets may never answer. */
 const UPGRADE_MS = 2_000;
-/** In bytes. */
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**

@@ -32,7 +32,6 @@ export function toVersion(row: Row<'tool_versions'>): ToolVersionRecord {
   return { ...fieldsOf(row), ...toSource(row) };
 }
 
-/** The columns that a change of a draft sets. */
 export function changedColumns(change: DraftChange): Partial<Row<'tool_drafts'>> {
   const { inputSchema, settingsSchema } = change;
   return {

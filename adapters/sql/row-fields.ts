@@ -53,7 +53,6 @@ function columnOf(value: unknown): unknown {
   return typeof value === 'boolean' ? Number(value) : value;
 }
 
-/** The fields of a row's columns. */
 export function fieldsOf<Row extends object>(row: Row): Fields<Row> {
   const { owner_org: org, owner_user: user, ...columns } = row as Row & Partial<OwnerColumns>;
   const fields = Object.entries(columns).map(([name, value]: [string, unknown]) => [

@@ -19,7 +19,6 @@ export interface Notifier {
 /** Matches every run for watchers. */
 export const EVERY_RUN = '*';
 
-/** Watchers by run. */
 export function watchers() {
   const byRun = new Map<string, Set<{ readonly wake: () => void }>>();
   return {
@@ -125,7 +124,6 @@ export async function first<Row, Item>(
   return row && toItem(row);
 }
 
-/** All rows of a query. */
 export async function all<Row, Item>(
   query: { execute(): Promise<Row[]> },
   toItem: (row: Row) => Item,

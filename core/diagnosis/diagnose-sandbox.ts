@@ -18,7 +18,6 @@ export interface DiagnoseSandboxDeps {
   readonly probe: AppProbe;
 }
 
-/** The diagnosis of one port. */
 export interface PortDiagnosis extends PortAdvice {
   readonly port: number;
   readonly listener: Listener | undefined;

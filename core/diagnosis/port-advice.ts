@@ -9,7 +9,6 @@ export interface PortFacts {
   readonly range: PortRange;
   /** Whether previews reach servers at the sandbox's address and not at its loopback address. */
   readonly needsOpenAddress: boolean;
-  /** All listeners. */
   readonly listeners: readonly Listener[];
   /** `refused`: the connection was refused. */
   readonly http: HttpFinding | { readonly kind: 'refused' };

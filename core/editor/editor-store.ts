@@ -104,7 +104,6 @@ export type ToolRunErrorCode =
   | 'sandbox_failed'
   | 'interrupted';
 
-/** Outcome of a run. */
 export interface ToolRunOutcome {
   readonly status: 'succeeded' | 'failed';
   readonly outputs: JsonValue;
@@ -225,7 +224,6 @@ export interface DraftRecords {
   releaseLock(claim: Omit<LockClaim, 'at'>): Promise<boolean>;
 }
 
-/** Runs of tools. */
 export interface ToolRunRecords {
   /**
    * Records the run as running, and a new snapshot, if the lock is held, no other run of the

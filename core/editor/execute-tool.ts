@@ -131,7 +131,6 @@ export async function executeTool(
   };
 }
 
-/** The outcome of a failed run. */
 export function failure(error: ToolRunError): ToolRunOutcome {
   return { status: 'failed', outputs: null, nextActions: [], error, stdout: '', stderr: '' };
 }

@@ -10,7 +10,6 @@ import { deadlineOf, type InputFile, performRun, type PerformRunDeps } from './p
 
 export type RunSandboxDeps = PerformRunDeps & CheckSchemasDeps;
 
-/** The request of a run. */
 export interface RunRequest {
   /** Unsaved fields, which override the saved ones. */
   readonly fields: Partial<ToolSource>;

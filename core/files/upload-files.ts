@@ -4,14 +4,12 @@ import { PortholeError } from '#base/errors.ts';
 import { done, type GuestProvider, query, send, UNPACKS_WITHIN_MS } from './guest-files.ts';
 import { resolveWorkspacePath } from '#base/workspace-path.ts';
 
-/** A file to upload. */
 export interface UploadedFile {
   /** Relative to the upload's folder. */
   readonly filename: string;
   readonly stream: AsyncIterable<Buffer>;
 }
 
-/** An uploaded file. */
 export interface WrittenFile {
   /** Absolute. */
   readonly path: string;

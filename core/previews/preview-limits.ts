@@ -21,7 +21,6 @@ export interface PreviewOptions {
   readonly allowedPortMin: number;
   readonly allowedPortMax: number;
   readonly autoApprove: boolean;
-  /** Maximum live previews of a run. */
   readonly maxPerRun: number;
   /** Maximum live previews of all owners together. */
   readonly maxTotal: number;

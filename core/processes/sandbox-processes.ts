@@ -236,7 +236,6 @@ async function call<T>(
   return (await withCodes(answer, { not_found: KINDS[kind].notFound })).value;
 }
 
-/** One event of output. */
 export interface OutputEvent {
   readonly event: OutputEventName;
   /** Base64 of the streams' bytes; otherwise JSON. */

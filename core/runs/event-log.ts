@@ -43,7 +43,6 @@ export interface EventLog<Position, Event extends { readonly seq: Position }> {
 }
 
 export interface EventStreamOptions<Position = number> {
-  /** Id of the event log. */
   readonly id: string;
   /** The owner of the turns of the event loop that the reads and the events take. */
   readonly turnOwner: string;

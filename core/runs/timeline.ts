@@ -1,4 +1,3 @@
-/** Types of events in a run's timeline. */
 export const RUN_EVENT_TYPES = [
   'run.created',
   'run.completed',

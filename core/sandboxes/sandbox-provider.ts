@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import type { TerminalSize } from '#protocol/guest/exec-protocol.ts';
 
-/** The size of a sandbox. */
 export interface SandboxSize {
   /** CPUs, in thousandths at the finest. */
   readonly cpu: number;

@@ -2,7 +2,6 @@ import { PortholeError } from '#base/errors.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import type { Page } from '#base/reads.ts';
 
-/** A file of a skill. */
 export interface SkillFile {
   /** Relative to the skill's folder. */
   readonly path: string;
@@ -90,7 +89,6 @@ export function skillError(why: string): PortholeError {
 const MAX_FRONT_MATTER = 16_384;
 const MAX_DESCRIPTION = 1_024;
 
-/** The front matter of SKILL.md. */
 interface FrontMatter {
   readonly name: string;
   readonly description: string;

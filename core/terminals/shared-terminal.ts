@@ -78,7 +78,6 @@ export class Terminal {
     return this.#leftAt;
   }
 
-  /** The number of viewers. */
   get viewers(): number {
     return this.#viewers.size;
   }

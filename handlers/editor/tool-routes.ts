@@ -46,7 +46,6 @@ const schemaField = z
   .meta({ type: 'object' })
   .nullable();
 
-/** Name of a tool. */
 const toolName = z.string().min(1, 'must not be empty').max(200, 'at most 200 characters');
 
 /** Fields of a version, a draft and a snapshot's payload, each validated separately. */

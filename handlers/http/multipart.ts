@@ -7,7 +7,6 @@ import { PortholeError } from '#base/errors.ts';
 import { limitedStream, type UnreadBody } from './limited-stream.ts';
 import { checkNotCompressed, unsupportedType } from './read-input.ts';
 
-/** The headers of a part. */
 interface PartHeader {
   /** Name of the form's field. */
   readonly name: string;

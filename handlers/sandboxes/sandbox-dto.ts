@@ -39,7 +39,6 @@ export function fromSizeRequest(
   };
 }
 
-/** The size of a sandbox. */
 export const SizeDto = z
   .object({
     cpu: z.number().describe('CPUs'),

@@ -6,7 +6,6 @@ export const noZero = z.refine<string>((text) => !text.includes('\0'), 'must not
 const text = z.string().check(noZero);
 const size = z.int().check(z.gte(1), z.lte(65_535));
 
-/** Size of a terminal. */
 export const terminalSize = z.object({ cols: size, rows: size });
 export type TerminalSize = z.infer<typeof terminalSize>;
 

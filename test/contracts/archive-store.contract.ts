@@ -9,7 +9,6 @@ export interface StoreUnderTest {
   end(): Promise<void>;
 }
 
-/** The contract of an archive store. */
 export function archiveStoreContract(open: () => Promise<StoreUnderTest>): void {
   describe('an archive store', () => {
     let opened: StoreUnderTest;

@@ -3,7 +3,6 @@ import type { Ids } from '#base/clock-and-ids.ts';
 import { isPreviewToken } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';
 
-/** The contract of Ids. */
 export function idsContract(name: string, make: () => Ids): void {
   describe(`${name} as ids`, () => {
     test.each([

@@ -1,4 +1,3 @@
-/** Buckets in containers. */
 import { expect, jest, test } from '@jest/globals';
 import { containerProcess } from '#adapters/docker/container-state.ts';
 import { containerMountTarget } from '#adapters/mounts/container-mount-target.ts';

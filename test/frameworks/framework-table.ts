@@ -24,7 +24,6 @@ export interface Framework {
   readonly nativeBuild?: { readonly folder: string; readonly modules: readonly string[] };
   /** Run by `sh` in the project's folder, with the installation's commands on the PATH. */
   readonly start: string;
-  /** The framework's default port. */
   readonly port: number;
   /** Default: `/`. */
   readonly path?: string;

@@ -134,7 +134,6 @@ function lastStart({ metadata: { creationTimestamp, annotations } }: StoredServi
   return Math.max(Date.parse(creationTimestamp), claimed?.getTime() ?? 0);
 }
 
-/** Whether an object has the labels of a preview. */
 export function isOurs({ metadata: { labels } }: KubernetesObject): boolean {
   return Object.entries(PREVIEW_LABELS).every(([name, value]) => labels?.[name] === value);
 }
@@ -193,7 +192,6 @@ function readPreview(
 /** The Service that owns a route, as of the route's creation. */
 export interface OwnerService {
   readonly name: string;
-  /** UID of the route. */
   readonly routeUid: string;
   /** UID of the Service. */
   readonly uid: string;

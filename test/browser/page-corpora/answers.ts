@@ -42,7 +42,6 @@ export const pending: Handler = () => undefined;
 export const page = (title: string, body: string, head = ''): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title>${head}</head><body>${body}</body></html>`;
 
-/** An app of one page. */
 export const app = (title: string, body: string, head?: string) => ({ '': html(page(title, body, head)) });
 
 export const SANS =

@@ -6,7 +6,6 @@ import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 /** A process that speaks JSON lines. */
 export interface LineProcess {
   readonly child: ChildProcess;
-  /** The next line of its output. */
   next(): Promise<unknown>;
   /** Sends a line, and resolves to the next line of output. */
   ask(question: unknown): Promise<unknown>;
