@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { PortholeError } from '../../base/errors.ts';
 import { resolveWorkspacePath } from '../../base/workspace-path.ts';
 import { at } from './at-calls.ts';
-import { type Calls, Descent, entriesIn, errno, FOLDER, Slices, ignoring } from './descriptors.ts';
+import { type Calls, DirectoryWalker, entriesIn, errno, FOLDER, Yielder, ignoring } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -135,29 +135,29 @@ export async function emptyFolder(
   name: string,
   isMounted: (below: readonly string[]) => boolean = () => false,
 ): Promise<void> {
-  const descent = await Descent.from(calls, await calls.open(at(directory, name), FOLDER));
-  const slices = new Slices();
+  const walker = await DirectoryWalker.from(calls, await calls.open(at(directory, name), FOLDER));
+  const yielder = new Yielder();
   let count = 0;
   /** By level: names of remaining folders, and whether the folder may have further entries. */
   const left: { readonly folders: string[]; readonly hasMore: boolean }[] = [];
   const empty = async () => {
     const folders: string[] = [];
-    if (isMounted(descent.names))
+    if (isMounted(walker.names))
       throw Object.assign(new Error('EBUSY: mounted'), { code: 'EBUSY', syscall: 'rmdir' });
-    await makeWritable(calls, descent.directory);
+    await makeWritable(calls, walker.directory);
     const entries: Dirent[] = [];
     // Collected first: some file systems skip names when others are deleted during the reading.
-    for await (const entry of entriesIn(calls, at(descent.directory, '.'))) {
+    for await (const entry of entriesIn(calls, at(walker.directory, '.'))) {
       if (entries.push(entry) === MAX_NAMES) break;
     }
     for (const entry of entries) {
-      await slices.pause();
+      await yielder.pause();
       count += 1;
       if (count > MAX_DELETED) {
         throw invalid(`The folder has more than ${MAX_DELETED} entries: delete it with a command.`);
       }
       if (entry.isDirectory()) folders.push(entry.name);
-      else await ignoring(['ENOENT'], () => calls.unlink(at(descent.directory, entry.name)));
+      else await ignoring(['ENOENT'], () => calls.unlink(at(walker.directory, entry.name)));
     }
     left.push({ folders, hasMore: entries.length === MAX_NAMES });
   };
@@ -165,18 +165,18 @@ export async function emptyFolder(
     await empty();
     for (;;) {
       const next = left.at(-1)?.folders.pop();
-      if (next !== undefined) await descent.enter(next);
+      if (next !== undefined) await walker.enter(next);
       if (next !== undefined || left.pop()?.hasMore === true) {
         await empty();
         continue;
       }
-      const done = descent.names.at(-1);
+      const done = walker.names.at(-1);
       if (done === undefined) return;
-      await descent.leave();
-      await calls.rmdir(at(descent.directory, done));
+      await walker.leave();
+      await calls.rmdir(at(walker.directory, done));
     }
   } finally {
-    await descent.close();
+    await walker.close();
   }
 }
 

@@ -143,7 +143,7 @@ export async function quietly(call: () => unknown): Promise<void> {
 const SLICE_MS = 8;
 
 /** Yields to connections and processes between the calls of a long operation. */
-export class Slices {
+export class Yielder {
   #began = performance.now();
 
   async pause(): Promise<void> {
@@ -166,7 +166,7 @@ const MAX_HELD = 32;
  * Position of a walk in a tree of any depth. Goes back up by `..`, and verifies by device and inode
  * that the parent is still the same folder.
  */
-export class Descent {
+export class DirectoryWalker {
   readonly names: string[] = [];
   readonly #calls: Calls;
   readonly #levels: Level[];
@@ -177,8 +177,8 @@ export class Descent {
     this.#levels = [{ descriptor, dev, ino }];
   }
 
-  static async from(calls: Calls, descriptor: number): Promise<Descent> {
-    return new Descent(calls, descriptor, await calls.fstat(descriptor));
+  static async from(calls: Calls, descriptor: number): Promise<DirectoryWalker> {
+    return new DirectoryWalker(calls, descriptor, await calls.fstat(descriptor));
   }
 
   get directory(): number {

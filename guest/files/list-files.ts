@@ -2,7 +2,16 @@ import type { Stats } from 'node:fs';
 import { resolveWorkspacePath } from '../../base/workspace-path.ts';
 import type { FileStat } from '../../protocol/guest/files-protocol.ts';
 import { at } from './at-calls.ts';
-import { type Calls, Descent, entriesIn, errno, FOLDER, pooled, Slices, ignoring } from './descriptors.ts';
+import {
+  type Calls,
+  DirectoryWalker,
+  entriesIn,
+  errno,
+  FOLDER,
+  pooled,
+  Yielder,
+  ignoring,
+} from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
@@ -38,7 +47,7 @@ export async function statFile(workspace: Workspace, path: string): Promise<File
 
 export interface Folder {
   /** Closed by the receiver. */
-  readonly descent: Descent;
+  readonly walker: DirectoryWalker;
   readonly names: readonly string[];
   readonly calls: Calls;
 }
@@ -61,7 +70,7 @@ export async function openFolder(
     if (!stat.isDirectory()) throw invalid(`${absolute} is no directory: read it as a file.`);
     const calls = crossesMounts && workspace.hasMounts() ? pooled : place.calls;
     const descriptor = await calls.open(at(directory, name), FOLDER);
-    return { descent: await Descent.from(calls, descriptor), names, calls };
+    return { walker: await DirectoryWalker.from(calls, descriptor), names, calls };
   } catch (error) {
     throw failure(error, path, 'folder');
   }
@@ -86,33 +95,33 @@ export async function* listFiles(
   path: string,
   { depth, most, skipped }: ListOptions,
 ): AsyncGenerator<FileStat, boolean, undefined> {
-  const { descent, calls } = await openFolder(workspace, path, true);
+  const { walker, calls } = await openFolder(workspace, path, true);
   const folder = resolveWorkspacePath(path, 'path');
-  const slices = new Slices();
+  const yielder = new Yielder();
   let count = 0;
 
   async function* below(): AsyncGenerator<FileStat, boolean, undefined> {
-    const { directory } = descent;
+    const { directory } = walker;
     const folders: string[] = [];
     // One more than fits shows that there is more.
-    for (const name of await firstNames(calls, directory, most - count + 1, slices)) {
-      await slices.pause();
+    for (const name of await firstNames(calls, directory, most - count + 1, yielder)) {
+      await yielder.pause();
       const stat = await ignoring(GONE_OR_SHUT, () => calls.lstat(at(directory, name)));
       if (stat === undefined || (stat.isDirectory() && skipped?.has(name) === true)) continue;
       if (count === most) return true;
       count += 1;
-      yield statOf(pathBelow(folder, [...descent.names, name]), stat);
+      yield statOf(pathBelow(folder, [...walker.names, name]), stat);
       if (stat.isDirectory()) folders.push(name);
     }
-    if (descent.names.length + 1 === depth) return false;
+    if (walker.names.length + 1 === depth) return false;
     for (const name of folders) {
-      if ((await ignoring(GONE_OR_SHUT, () => descent.enter(name))) === undefined) continue;
+      if ((await ignoring(GONE_OR_SHUT, () => walker.enter(name))) === undefined) continue;
       try {
         if (yield* below()) return true;
       } catch (error) {
         if (!GONE_OR_SHUT.includes(errno(error))) throw error;
       } finally {
-        await descent.leave();
+        await walker.leave();
       }
     }
     return false;
@@ -123,7 +132,7 @@ export async function* listFiles(
   } catch (error) {
     throw failure(error, path, 'folder');
   } finally {
-    await descent.close();
+    await walker.close();
   }
 }
 
@@ -133,13 +142,18 @@ export function pathBelow(folder: string, names: readonly string[]): string {
 }
 
 /** The first names of a folder, sorted; its other names are not held. */
-async function firstNames(calls: Calls, directory: number, most: number, slices: Slices): Promise<string[]> {
+async function firstNames(
+  calls: Calls,
+  directory: number,
+  most: number,
+  yielder: Yielder,
+): Promise<string[]> {
   let names: string[] = [];
   for await (const { name } of entriesIn(calls, at(directory, '.'))) {
     if (PARTIAL.test(name)) continue;
     names.push(name);
     if (names.length >= 2 * most) names = names.sort().slice(0, most);
-    await slices.pause();
+    await yielder.pause();
   }
   return names.sort();
 }

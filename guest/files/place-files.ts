@@ -5,14 +5,14 @@ import { at, CREATE, moveFile } from './at-calls.ts';
 import {
   bytesOf,
   type Calls,
-  Descent,
+  DirectoryWalker,
   direct,
   errno,
   FOLDER,
   pooled,
   quietly,
   READ,
-  Slices,
+  Yielder,
 } from './descriptors.ts';
 import { failure, invalid } from './failures.ts';
 import type { Stage } from './stage.ts';
@@ -21,8 +21,8 @@ import { partialName, PERMISSIONS } from './write-file.ts';
 
 /** An existing folder of the workspace. */
 interface Destination {
-  readonly descent: Descent;
-  /** Resolved path of the folder where `descent` began. */
+  readonly walker: DirectoryWalker;
+  /** Resolved path of the folder where `walker` began. */
   readonly start: readonly string[];
   readonly calls: Calls;
 }
@@ -50,9 +50,9 @@ class Placing {
   readonly fresh = new Set<string>();
   readonly #workspace: Workspace;
   readonly #replacesFiles: boolean;
-  readonly #slices = new Slices();
+  readonly #yielder = new Yielder();
   #pass: 'look' | 'move' = 'look';
-  #stage!: Descent;
+  #stage!: DirectoryWalker;
   #device = 0;
 
   constructor(workspace: Workspace, replacesFiles: boolean) {
@@ -62,14 +62,14 @@ class Placing {
 
   async pass(pass: 'look' | 'move', stage: Stage): Promise<void> {
     this.#pass = pass;
-    this.#stage = await Descent.from(direct, fs.openSync(at(stage.directory, '.'), FOLDER));
+    this.#stage = await DirectoryWalker.from(direct, fs.openSync(at(stage.directory, '.'), FOLDER));
     this.#device = fs.fstatSync(stage.directory).dev;
-    const descent = await Descent.from(direct, await this.#workspace.open());
-    const top = { descent, start: [], calls: direct };
+    const walker = await DirectoryWalker.from(direct, await this.#workspace.open());
+    const top = { walker, start: [], calls: direct };
     try {
       await this.#folder(top);
     } finally {
-      await top.descent.close();
+      await top.walker.close();
       await this.#stage.close();
     }
   }
@@ -77,17 +77,17 @@ class Placing {
   /** Moves the content of the stage's folder into the workspace's. */
   async #folder(to: Destination): Promise<void> {
     const from = this.#stage.directory;
-    const into = to.descent.directory;
+    const into = to.walker.directory;
     const isFar = this.#pass === 'move' && (await to.calls.fstat(into)).dev !== this.#device;
     const entries = fs.readdirSync(at(from, '.'), { withFileTypes: true, encoding: 'latin1' });
     for (const entry of entries) {
-      await this.#slices.pause();
+      await this.#yielder.pause();
       const { name } = entry;
       if (entry.isDirectory()) {
         await this.#subfolder(to, name, await to.calls.lstat(at(into, name)), isFar);
         continue;
       }
-      this.#workspace.check([...to.start, ...to.descent.names, name]);
+      this.#workspace.check([...to.start, ...to.walker.names, name]);
       if (!this.#replacesFiles) await this.#write(to, name);
       else if (this.#pass === 'look') {
         if (await to.calls.isFolder(into, name)) throw this.#taken(name);
@@ -99,7 +99,7 @@ class Placing {
 
   /** Like a write of the file that is there: it keeps its mode, and a link leads to it. */
   async #write(to: Destination, name: string): Promise<void> {
-    const names = [...to.start, ...to.descent.names];
+    const names = [...to.start, ...to.walker.names];
     using place = await this.#workspace.walkBelow(names, name).catch((error: unknown) => {
       const path = Buffer.from([...names, name].join('/'), 'latin1').toString('utf8');
       throw failure(error, `/workspace/${path}`, 'write');
@@ -116,12 +116,12 @@ class Placing {
   }
 
   async #subfolder(to: Destination, name: string, stat: Stats | undefined, isFar: boolean): Promise<void> {
-    const path = at(to.descent.directory, name);
+    const path = at(to.walker.directory, name);
     const known = stat === undefined ? undefined : await this.#enter(to, name, stat);
     if (known === undefined) {
       if (stat !== undefined && !this.#replacesFiles) throw this.#taken(name);
       if (this.#pass === 'look') {
-        this.#workspace.check([...to.start, ...to.descent.names, name]);
+        this.#workspace.check([...to.start, ...to.walker.names, name]);
         this.fresh.add([...this.#stage.names, name].join('/'));
         return;
       }
@@ -137,24 +137,24 @@ class Placing {
       await this.#folder(known);
     } finally {
       await this.#stage.leave();
-      if (known === to) await to.descent.leave();
-      else await known.descent.close();
+      if (known === to) await to.walker.leave();
+      else await known.walker.close();
     }
   }
 
   /** Undefined if it is neither a folder nor a link to one. */
   async #enter(to: Destination, name: string, stat: Stats): Promise<Destination | undefined> {
-    const names = [...to.start, ...to.descent.names];
+    const names = [...to.start, ...to.walker.names];
     if (stat.isDirectory() && !(this.#workspace.isMounted(names, name) && to.calls === direct)) {
-      await to.descent.enter(name);
+      await to.walker.enter(name);
       return to;
     }
-    if (!stat.isDirectory() && !(await leadsToFolder(at(to.descent.directory, name)))) return undefined;
+    if (!stat.isDirectory() && !(await leadsToFolder(at(to.walker.directory, name)))) return undefined;
     try {
       const place = await this.#workspace.walkBelow(names, `${name}/.`);
       // Subfolders may be on another disk or on a bucket.
       const calls = this.#workspace.hasMounts() ? pooled : place.calls;
-      return { descent: await Descent.from(calls, place.directory), start: place.names, calls };
+      return { walker: await DirectoryWalker.from(calls, place.directory), start: place.names, calls };
     } catch (error) {
       if (error instanceof WalkError) return undefined;
       throw error;

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { dirname } from 'node:path/posix';
 import { readPlain } from '../plain-file.ts';
 import { at } from './at-calls.ts';
-import { errno, FOLDER, quietly, READ, Slices } from './descriptors.ts';
+import { errno, FOLDER, quietly, READ, Yielder } from './descriptors.ts';
 import { failure } from './failures.ts';
 import { Stage } from './stage.ts';
 import { fillFromTar } from './unpack.ts';
@@ -59,7 +59,7 @@ export async function placeSkills(
 
 /** Moves the files of a stage into the folder; returns those that differ there. */
 async function placeFrom(stage: number, folder: number, wanted: Digests): Promise<readonly string[]> {
-  const slices = new Slices();
+  const yielder = new Yielder();
   const skills = new Set([...wanted.keys()].map(skillOf));
   const old = readList(folder);
   writeList(stage, folder, [...old, ...linesOf(wanted)]);
@@ -69,20 +69,20 @@ async function placeFrom(stage: number, folder: number, wanted: Digests): Promis
   }
   const ofThese = old.filter((line) => skills.has(skillOf(pathOf(line))));
   const gone = new Set(ofThese.map(pathOf).filter((path) => !wanted.has(path)));
-  const found = await digestsOf(folder, [...wanted.keys(), ...gone], slices);
+  const found = await digestsOf(folder, [...wanted.keys(), ...gone], yielder);
   const known = new Set(old);
   for (const [path, digest] of found) {
-    await slices.pause();
+    await yielder.pause();
     const isOurs = known.has(lineOf(path, digest));
     if (!isOurs || wanted.get(path) === digest) continue;
     if (gone.has(path)) remove(folder, path);
     else move(stage, folder, path);
   }
   for (const path of wanted.keys()) {
-    await slices.pause();
+    await yielder.pause();
     if (!found.has(path)) move(stage, folder, path, true);
   }
-  const now = await digestsOf(folder, wanted.keys(), slices);
+  const now = await digestsOf(folder, wanted.keys(), yielder);
   const placed = new Map([...wanted].filter(([path, digest]) => now.get(path) === digest));
   const others = old.filter((line) => !skills.has(skillOf(pathOf(line))));
   writeList(stage, folder, [...others, ...linesOf(placed)]);
@@ -90,10 +90,10 @@ async function placeFrom(stage: number, folder: number, wanted: Digests): Promis
 }
 
 /** Of those of the files that exist. */
-async function digestsOf(folder: number, paths: Iterable<string>, slices: Slices): Promise<Digests> {
+async function digestsOf(folder: number, paths: Iterable<string>, yielder: Yielder): Promise<Digests> {
   const digests = new Map<string, string>();
   for (const path of paths) {
-    await slices.pause();
+    await yielder.pause();
     const digest = within(folder, path, (above, name) => digestOf(at(above, name)));
     if (digest !== undefined) digests.set(path, digest);
   }
@@ -154,11 +154,11 @@ const skillOf = (path: string): string => path.slice(0, path.indexOf('/'));
 /** Every file below the skills folder, sorted. Bytes as Latin-1. */
 async function digestsBelow(top: number): Promise<Map<string, string>> {
   const digests = new Map<string, string>();
-  const slices = new Slices();
+  const yielder = new Yielder();
   const options = { recursive: true, withFileTypes: true, encoding: 'latin1' } as const;
   const above = `/proc/self/fd/${top}/`;
   for (const entry of fs.readdirSync(above, options)) {
-    await slices.pause();
+    await yielder.pause();
     if (!entry.isFile()) continue;
     const path = `${entry.parentPath}/${entry.name}`.replace(/\/+/g, '/').slice(above.length);
     digests.set(path, digestOf(at(top, path)) as string);

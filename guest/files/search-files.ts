@@ -4,7 +4,7 @@ import { PortholeError } from '../../base/errors.ts';
 import { resolveWorkspacePath } from '../../base/workspace-path.ts';
 import type { FileStat, SearchQuery, TextMatch } from '../../protocol/guest/files-protocol.ts';
 import { MAX_MATCH_TEXT_CHARS } from '../../protocol/guest/files-protocol.ts';
-import { Slices } from './descriptors.ts';
+import { Yielder } from './descriptors.ts';
 import { listFiles } from './list-files.ts';
 import { openFile, readPieces } from './read-file.ts';
 import type { Workspace } from './workspace.ts';
@@ -49,7 +49,7 @@ export async function* searchFiles(
   signal: AbortSignal,
 ): AsyncGenerator<TextMatch, boolean, undefined> {
   const finder = finderOf(query);
-  const slices = new Slices();
+  const yielder = new Yielder();
   const ends = performance.now() + MAX_SEARCH_MS;
   let read = 0;
   let count = 0;
@@ -73,7 +73,7 @@ export async function* searchFiles(
         count += 1;
         yield { path: value.path, ...match };
       }
-      await slices.pause();
+      await yielder.pause();
     }
   } finally {
     // Closes the folders of a search that ended early.

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { PortholeError } from '../../base/errors.ts';
 import { at, createFile, makeFifo } from './at-calls.ts';
 import { emptyFolder } from './change-files.ts';
-import { bytesOf, direct, errno, FOLDER, quietly, Slices, writeNow } from './descriptors.ts';
+import { bytesOf, direct, errno, FOLDER, quietly, Yielder, writeNow } from './descriptors.ts';
 import { MASKED, partialName } from './write-file.ts';
 
 /** Open folder descriptors: archives come folder by folder. */
@@ -110,10 +110,10 @@ export class Stage {
    * may close a folder.
    */
   async shutFolders(chosen: (path: string) => boolean): Promise<void> {
-    const slices = new Slices();
+    const yielder = new Yielder();
     const paths = [...this.folders.keys()].filter(chosen).sort((one, other) => other.length - one.length);
     for (const path of paths) {
-      await slices.pause();
+      await yielder.pause();
       const { mode, mtime } = this.folders.get(path) as FolderTimes;
       const folder = `/proc/self/fd/${this.#descriptorOf(path)}`;
       fs.chmodSync(folder, mode & KEPT_MODE);

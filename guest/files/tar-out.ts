@@ -4,7 +4,15 @@ import { PortholeError } from '../../base/errors.ts';
 import { putHeader, BLOCK } from '../../base/tar/tar-header.ts';
 import { END_OF_ARCHIVE, tarEntry } from '../../base/tar/write-tar.ts';
 import { at } from './at-calls.ts';
-import { type Calls, type Descent, direct, errno, type OpenFolder, READ, Slices } from './descriptors.ts';
+import {
+  type Calls,
+  type DirectoryWalker,
+  direct,
+  errno,
+  type OpenFolder,
+  READ,
+  Yielder,
+} from './descriptors.ts';
 import { invalid, reasonOf } from './failures.ts';
 import { openFolder } from './list-files.ts';
 import type { Workspace } from './workspace.ts';
@@ -53,9 +61,9 @@ export async function tarOut(
   sink: Sink,
 ): Promise<number> {
   const left = new Set(excludes.flatMap(excludedPath));
-  const { descent, names, calls } = await openFolder(workspace, path, false);
+  const { walker, names, calls } = await openFolder(workspace, path, false);
   try {
-    const writer = new TarWriter(descent, calls, sink, copiesHardLinks);
+    const writer = new TarWriter(walker, calls, sink, copiesHardLinks);
     await writer.folder((below, name) => {
       if (PARTIAL.test(name)) return 'left out';
       if (left.size > 0 && left.has([...below, name].join('/'))) return 'left out';
@@ -69,7 +77,7 @@ export async function tarOut(
       cause: error,
     });
   } finally {
-    await descent.close();
+    await walker.close();
   }
 }
 
@@ -77,10 +85,10 @@ type Choice = (below: readonly string[], name: string) => 'taken' | 'left out' |
 
 class TarWriter {
   unreadable = 0;
-  readonly #descent: Descent;
+  readonly #walker: DirectoryWalker;
   readonly #calls: Calls;
   readonly #sink: Sink;
-  readonly #slices = new Slices();
+  readonly #yielder = new Yielder();
   /** The path of each written file with several names; undefined: they are copied. */
   readonly #linked: Map<string, string> | undefined;
   #linkBytes = 0;
@@ -92,8 +100,8 @@ class TarWriter {
   /** Path of the current folder: `./a/b/`. */
   #prefix = './';
 
-  constructor(descent: Descent, calls: Calls, sink: Sink, copiesHardLinks: boolean) {
-    this.#descent = descent;
+  constructor(walker: DirectoryWalker, calls: Calls, sink: Sink, copiesHardLinks: boolean) {
+    this.#walker = walker;
     this.#calls = calls;
     this.#sink = sink;
     this.#linked = copiesHardLinks ? undefined : new Map();
@@ -103,22 +111,22 @@ class TarWriter {
   async folder(choose: Choice, stat?: Stats): Promise<void> {
     let open: OpenFolder;
     try {
-      open = await this.#calls.opendir(at(this.#descent.directory, '.'));
+      open = await this.#calls.opendir(at(this.#walker.directory, '.'));
     } catch (error) {
-      if (this.#descent.names.length === 0 || !this.#isLeftOut(error, this.#prefix.slice(0, -1))) throw error;
+      if (this.#walker.names.length === 0 || !this.#isLeftOut(error, this.#prefix.slice(0, -1))) throw error;
       return;
     }
     const folders: string[] = [];
     try {
-      await this.#header(this.#prefix, '5', stat ?? (await this.#calls.fstat(this.#descent.directory)));
+      await this.#header(this.#prefix, '5', stat ?? (await this.#calls.fstat(this.#walker.directory)));
       for (let entry = await open.read(); entry !== null; entry = await open.read()) {
         const { name } = entry;
-        await this.#slices.pause();
-        const choice = choose(this.#descent.names, name);
+        await this.#yielder.pause();
+        const choice = choose(this.#walker.names, name);
         if (choice === 'left out') continue;
         if (this.#prefix.length + name.length > MAX_PATH) this.#leaveOut(`${this.#prefix}${name}`);
         else if (choice === 'mounted') await this.#mountPoint(entry);
-        else if (!entry.isDirectory()) await this.#entry(entry, this.#descent.directory);
+        else if (!entry.isDirectory()) await this.#entry(entry, this.#walker.directory);
         else if (folders.push(name) === MAX_FOLDERS) await this.#subfolders(folders.splice(0), choose);
       }
     } finally {
@@ -132,7 +140,7 @@ class TarWriter {
     for (const name of folders) {
       let stat: Stats;
       try {
-        stat = await this.#descent.enter(name);
+        stat = await this.#walker.enter(name);
       } catch (error) {
         if (this.#isLeftOut(error, `${prefix}${name}`)) continue;
         throw error;
@@ -140,7 +148,7 @@ class TarWriter {
       this.#prefix = `${prefix}${name}/`;
       await this.folder(choose, stat);
       this.#prefix = prefix;
-      await this.#descent.leave();
+      await this.#walker.leave();
     }
   }
 

@@ -11,7 +11,7 @@ import {
   UPLOAD,
   type Unpacked,
 } from '../../protocol/guest/files-protocol.ts';
-import { errno, Slices } from './descriptors.ts';
+import { errno, Yielder } from './descriptors.ts';
 import { failure, invalid, systemFailure } from './failures.ts';
 import { placeFiles, replacesFolder } from './place-files.ts';
 import { Stage } from './stage.ts';
@@ -84,7 +84,7 @@ export async function fillFromTar(
   remembers: Remembered,
   see?: (entry: TarHeader) => void,
 ): Promise<void> {
-  const slices = new Slices();
+  const yielder = new Yielder();
   const validator = new TarValidator({
     remembers,
     visitor: {
@@ -105,7 +105,7 @@ export async function fillFromTar(
       throw systemFailure(error, 'workspace_archive_write_error', 'tar extract failed');
     }
     freeBuffer(chunk);
-    await slices.pause();
+    await yielder.pause();
   }
   if (isEmpty) throw invalid('Empty tar payload');
   validator.end();
@@ -144,7 +144,7 @@ export async function uploadFiles(
   content: AsyncIterable<Buffer>,
 ): Promise<void> {
   await staged(workspace, false, async (stage) => {
-    const slices = new Slices();
+    const yielder = new Yielder();
     let isWhole = false;
     for await (const { type, payload, isFirst } of frames(content)) {
       if (isWhole) throw malformed();
@@ -156,7 +156,7 @@ export async function uploadFiles(
         beginFile(stage, name);
       } else if (type === UPLOAD.end) isWhole = true;
       else throw malformed();
-      await slices.pause();
+      await yielder.pause();
     }
     if (!isWhole) throw malformed();
   });

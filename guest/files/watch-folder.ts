@@ -4,7 +4,7 @@ import { resolveWorkspacePath } from '../../base/workspace-path.ts';
 import { unlessAborted } from '../../base/concurrency.ts';
 import type { WatchEvent } from '../../protocol/guest/files-protocol.ts';
 import { at } from './at-calls.ts';
-import { entriesIn, errno, Slices } from './descriptors.ts';
+import { entriesIn, errno, Yielder } from './descriptors.ts';
 import { openFolder, pathBelow, statOf } from './list-files.ts';
 import { WalkError, type Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
@@ -35,8 +35,8 @@ export async function* watchFolder(
   subfolders: WatchedSubfolders,
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent, void, undefined> {
-  const { descent, names } = await openFolder(workspace, path, false);
-  await descent.close();
+  const { walker, names } = await openFolder(workspace, path, false);
+  await walker.close();
   const folder = resolveWorkspacePath(path, 'path');
   const watcher = new FolderWatcher(workspace, folder, names, subfolders);
   try {
@@ -88,7 +88,7 @@ class FolderWatcher {
   /**
    * Watches a folder and its subfolders. @param reports whether existing content counts as changed
    */
-  async add(below: readonly string[], reports = false, slices = new Slices()): Promise<void> {
+  async add(below: readonly string[], reports = false, yielder = new Yielder()): Promise<void> {
     const key = below.join('/');
     if (this.#watchers.has(key) || this.#skipped.has(below.at(-1) ?? '')) return;
     if (this.#watchers.size >= MAX_FOLDERS) {
@@ -96,7 +96,7 @@ class FolderWatcher {
       return;
     }
     try {
-      await slices.pause();
+      await yielder.pause();
       using place = await this.#workspace.walkBelow([...this.#start, ...below], '.');
       // `/.`, because a folder reports events of itself under the last part of this path.
       const watcher = watch(at(place.directory, '.'), { encoding: 'latin1', persistent: false });
@@ -106,14 +106,14 @@ class FolderWatcher {
       if (!this.#recursive && !reports) return;
       const folders: string[] = [];
       for await (const entry of entriesIn(place.calls, at(place.directory, '.'))) {
-        await slices.pause();
+        await yielder.pause();
         if (reports) this.#note(key, entry.name, false);
         if (!this.#recursive || !entry.isDirectory() || PARTIAL.test(entry.name)) continue;
         if (this.#workspace.isMounted([...this.#start, ...below], entry.name)) continue;
         // The last one sets that not all are watched.
         if (folders.length <= MAX_FOLDERS) folders.push(entry.name);
       }
-      for (const name of folders) await this.add([...below, name], reports, slices);
+      for (const name of folders) await this.add([...below, name], reports, yielder);
     } catch (error) {
       const why = errno(error);
       if (why === 'ENOSPC' || why === 'EMFILE' || why === 'ENFILE') this.#isLimited = true;
