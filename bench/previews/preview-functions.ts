@@ -27,7 +27,13 @@ export async function previewFunctions({
   provider,
 }: FixturePlane): Promise<PreviewFunctions> {
   const { services: ofRun } = await createAgentRun();
-  const services = { ...ofRun, plane, previewSettings, provider, quotas: NO_QUOTAS } as unknown as Services;
+  const services = {
+    ...ofRun,
+    plane,
+    previewSettings,
+    sandboxes: provider,
+    quotas: NO_QUOTAS,
+  } as unknown as Services;
   const start = makeFunction(startPortForwardRoute, services);
   const keepAlive = makeFunction(keepAliveRoute, services);
   const stop = makeFunction(stopPreviewRoute, services);

@@ -31,6 +31,7 @@ export async function prepare({ folder, as, isolation }: HostPlace): Promise<voi
   for (const part of [
     'base',
     'protocol',
+    'proxy',
     'core',
     'guest',
     ...adapters,
