@@ -5,12 +5,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiPage } from './reference/api-page.ts';
-import { commandPage } from './reference/command-page.ts';
-import { errorsPage } from './reference/errors-page.ts';
+import { commandPage, errorsPage, settingsPage, toolsPage } from './reference/catalogue-pages.ts';
 import { eventsPage } from './reference/events-page.ts';
-import { settingsPage } from './reference/settings-page.ts';
 import { stackRightsPage, stackSettingsPage } from './reference/stack-pages.ts';
-import { toolsPage } from './reference/tools-page.ts';
 
 const PAGES = {
   api: apiPage,

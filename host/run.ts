@@ -139,7 +139,7 @@ const DEFAULT_PORT = 8787;
 
 function greeting(
   { url: local, port: actual, services }: Host,
-  { host, port, tls, publicUrl, preview: previewSettings }: Config,
+  { host, port, tls, publicUrl, preview }: Config,
   seconds: number,
 ): string {
   // The certificate is for the public name.
@@ -150,7 +150,7 @@ function greeting(
   const [up, demo] = [`${at}${key}npx porthole up ../my-app`, `${env}npm run demo`];
   const width = Math.max(34, up.length + 2);
   const elsewhere =
-    isWildcard(host) && publicUrl === undefined && previewSettings.zoneSuffix === 'localhost'
+    isWildcard(host) && publicUrl === undefined && preview.zoneSuffix === 'localhost'
       ? `
   Listening on every address. Previews are reachable from this machine alone until PORTHOLE_PUBLIC_URL and
   Sandbox__Preview__ZoneSuffix name a domain with subdomains that lead here.

@@ -38,7 +38,7 @@ export interface BrokerHost {
  * @throws ConfigError
  */
 export async function startBroker(config: Config, log: Logger): Promise<BrokerHost> {
-  const { broker: address, databaseUrl, signingKeys, preview: previewSettings, provider } = config;
+  const { broker: address, databaseUrl, signingKeys, preview, provider } = config;
   if (address === undefined || databaseUrl === undefined || signingKeys === undefined) {
     throw new ConfigError([
       'PORTHOLE_BROKER_URL, DATABASE_URL and PORTHOLE_SIGNING_KEYS: the broker needs all three, as the functions have them',
@@ -69,7 +69,7 @@ export async function startBroker(config: Config, log: Logger): Promise<BrokerHo
     opened.defer(() => client.close());
     const streams = openClusterStreams(access);
     opened.defer(() => streams.close());
-    const collected = collection(PODS, previewSettings.namespace);
+    const collected = collection(PODS, preview.namespace);
     const guests = new PodGuests({ keys: createGuestKeys(keys), reach: 'address', streams, pods: collected });
     opened.defer(() => guests.close());
     const pods = new PodIdentities({

@@ -210,10 +210,8 @@ function clientLimits({ clients }: DescriptorBudget): ConnectionLimits {
 }
 
 /** The host names by which people reach Porthole and a preview. */
-function publicHosts({ publicUrl, preview: previewSettings }: Config): string[] {
-  const previews = previewSettings.enabled
-    ? zoneNames(previewSettings).map((zone) => `any-preview.${zone}`)
-    : [];
+function publicHosts({ publicUrl, preview }: Config): string[] {
+  const previews = preview.enabled ? zoneNames(preview).map((zone) => `any-preview.${zone}`) : [];
   return [...(publicUrl === undefined ? [] : [publicUrl.hostname]), ...previews];
 }
 

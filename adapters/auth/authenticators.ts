@@ -124,7 +124,6 @@ interface AuthenticatorOptions extends Verifying {
 
 /**
  * Authenticates credentials: agent tokens, then keys, sandbox credentials and tokens of the OpenID
- * Authenticates credentials: agent tokens, then keys, sandbox credentials and tokens of the OpenID
  * Connect issuer. Agents call most often. Keys are looked up by their SHA-256 digest, so that the
  * duration of a look-up reveals nothing about a key.
  */

@@ -83,6 +83,7 @@ export async function dialGuest(address: GuestAddress, port: number, signal?: Ab
   return new Promise((resolve, reject) => {
     const parser = new ResponseParser();
     const refusal: Buffer[] = [];
+    let refusalBytes = 0;
     let status = 0;
     let isSettled = false;
     const settle = (): void => {
@@ -121,8 +122,8 @@ export async function dialGuest(address: GuestAddress, port: number, signal?: Ab
       },
       body: (part) => {
         refusal.push(part);
-        if (refusal.reduce((sum, { length }) => sum + length, 0) > MAX_REFUSAL)
-          violates('a refusal is too long');
+        refusalBytes += part.length;
+        if (refusalBytes > MAX_REFUSAL) violates('a refusal is too long');
       },
       end: (last = Buffer.alloc(0)) => {
         const body = Buffer.concat([...refusal, last]).toString();

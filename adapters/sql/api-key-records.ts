@@ -79,6 +79,6 @@ export function apiKeyRecords(session: SqlSession): ApiKeyRecords {
 }
 
 function toRecord(row: Row<'api_keys'>): ApiKeyRecord {
-  const { scope, admin, ...key } = fieldsOf(row);
-  return { ...key, scope, admin: admin === 1 };
+  const { admin, ...key } = fieldsOf(row);
+  return { ...key, admin: admin === 1 };
 }

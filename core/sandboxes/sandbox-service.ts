@@ -52,13 +52,13 @@ export type Purpose = 'use' | 'control' | 'archive';
  * changes, records its use, and restarts it where it died.
  */
 export class SandboxService implements Sandboxes {
-  readonly #deps: SandboxServiceDeps;
+  readonly #deps: SandboxServiceDeps & { readonly sandboxes: SandboxProvider };
   readonly #provider: SandboxProvider;
   readonly #guests: GuestCalls;
   readonly #purpose: Purpose;
 
   constructor(deps: SandboxServiceDeps, purpose: Purpose = 'use') {
-    this.#deps = deps;
+    this.#deps = { ...deps, sandboxes: deps.provider };
     this.#provider = deps.provider;
     this.#guests = deps.guests;
     this.#purpose = purpose;
@@ -90,10 +90,7 @@ export class SandboxService implements Sandboxes {
    * published with its run.
    */
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
-    const image =
-      spec.image === undefined
-        ? undefined
-        : await findImage({ ...this.#deps, sandboxes: this.#provider }, spec.image);
+    const image = spec.image === undefined ? undefined : await findImage(this.#deps, spec.image);
     await this.#provider.create({ ...spec, image: image?.reference }, signal);
   }
 
@@ -209,9 +206,7 @@ export class SandboxService implements Sandboxes {
   async #explain(id: string, { tty }: ExecCommand, error: unknown): Promise<never> {
     const isLost = error instanceof PortholeError && error.code === 'exec_transport_error';
     const what = tty === undefined ? 'command' : 'terminal';
-    const why = isLost
-      ? await whyEnded({ ...this.#deps, sandboxes: this.#provider }, { id }, what)
-      : undefined;
+    const why = isLost ? await whyEnded(this.#deps, { id }, what) : undefined;
     throw why === undefined ? error : new PortholeError('exec_transport_error', why, { cause: error });
   }
 

@@ -21,10 +21,10 @@ export const downloadFolderRoute = defineRoute('downloadFolder', 'GET', '/v1/san
   streams: true,
   async handle({ params, query: { path, format }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
-    const provider = delegatedGuests(services.sandboxes, caller, folder);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const { tar } = await persistWorkspace(
-      { sandboxes: provider },
+      { sandboxes },
       sandbox.id,
       { path: folder, copiesHardLinks: format === 'zip' },
       signal,

@@ -54,9 +54,9 @@ const deleteFileRoute = defineRoute('deleteFile', 'DELETE', '/v1/sandbox/{id}/fi
   },
   async handle({ params, query, caller, signal }, services) {
     const path = resolveWorkspacePath(absolutePath(params.path), 'path');
-    const provider = delegatedGuests(services.sandboxes, caller, path);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    await deleteWorkspaceFile(provider, sandbox.id, path, query.recursive, signal);
+    await deleteWorkspaceFile(sandboxes, sandbox.id, path, query.recursive, signal);
     services.publisher.publish(sandbox.id, 'file_deleted', { path, ...performerOf(caller) });
     return json(200, { ok: true });
   },
@@ -84,9 +84,9 @@ const moveFileRoute = defineRoute('moveFile', 'POST', '/v1/sandbox/{id}/move', {
     const [from, to] = [resolveWorkspacePath(body.from, 'path'), resolveWorkspacePath(body.to, 'path')];
     // Both are checked as written; the guest checks link targets.
     delegatedGuests(services.sandboxes, caller, from);
-    const provider = delegatedGuests(services.sandboxes, caller, to);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, to);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    await moveWorkspaceFile(provider, sandbox.id, { from, to, overwrite: body.overwrite }, signal);
+    await moveWorkspaceFile(sandboxes, sandbox.id, { from, to, overwrite: body.overwrite }, signal);
     services.publisher.publish(sandbox.id, 'file_deleted', { path: from, ...performerOf(caller) });
     services.publisher.publish(sandbox.id, 'file_written', { path: to, ...performerOf(caller) });
     return json(200, { path: to });
@@ -105,9 +105,9 @@ const readFileRoute = defineRoute('readFile', 'GET', '/v1/sandbox/{id}/file/{pat
   async handle({ params, headers, caller, signal }, services) {
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
-    const provider = delegatedGuests(services.sandboxes, caller, path);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const { content, size } = await readWorkspaceFile({ sandboxes: provider }, sandbox.id, path, signal);
+    const { content, size } = await readWorkspaceFile({ sandboxes }, sandbox.id, path, signal);
     return {
       statusCode: 200,
       headers: {
@@ -141,12 +141,12 @@ const writeFileRoute = defineRoute('writeFile', 'PUT', '/v1/sandbox/{id}/file/{p
     const { params, caller, headers, signal } = request;
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
-    const provider = delegatedGuests(services.sandboxes, caller, path);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const { file: bytes } = services.uploads;
     await withUpload(request, { bytes, tooLarge: tooLargeFor(bytes) }, (content) =>
       changeWorkspaceFile(
-        { sandboxes: provider, publisher: services.publisher },
+        { sandboxes, publisher: services.publisher },
         { caller, sandboxId: sandbox.id, path },
         content,
         signal,

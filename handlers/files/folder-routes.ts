@@ -111,10 +111,10 @@ const listFilesRoute = defineRoute('listFiles', 'GET', '/v1/sandbox/{id}/files',
     },
   },
   async handle({ params, query: { path, depth, skip = '' }, caller, signal }, services) {
-    const provider = delegatedGuests(services.sandboxes, caller, path);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const { entries, isCut } = await listWorkspaceFiles(
-      { sandboxes: provider },
+      { sandboxes },
       sandbox.id,
       path,
       { depth, most: MAX_ENTRIES, skipped: names(skip) },
@@ -157,10 +157,10 @@ const searchFilesRoute = defineRoute('searchFiles', 'GET', '/v1/sandbox/{id}/sea
   },
   async handle({ params, query: { path, text, skip }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
-    const provider = delegatedGuests(services.sandboxes, caller, folder);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const asked = { folder, query: { text }, skipped: names(skip), most: MAX_MATCHES };
-    const { matches, isCut } = await searchWorkspace(provider, sandbox.id, asked, signal);
+    const { matches, isCut } = await searchWorkspace(sandboxes, sandbox.id, asked, signal);
     return json(200, { matches: [...matches], truncated: isCut });
   },
 });
@@ -185,9 +185,9 @@ const makeFolderRoute = defineRoute('makeFolder', 'POST', '/v1/sandbox/{id}/fold
   },
   async handle({ params, body, caller, signal }, services) {
     const path = resolveWorkspacePath(body.path, 'path');
-    const provider = delegatedGuests(services.sandboxes, caller, path);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    await makeWorkspaceFolder(provider, sandbox.id, path, signal);
+    await makeWorkspaceFolder(sandboxes, sandbox.id, path, signal);
     services.publisher.publish(sandbox.id, 'file_written', { path, ...performerOf(caller) });
     return json(200, { path });
   },
@@ -207,10 +207,10 @@ const watchFilesRoute = defineRoute('watchFiles', 'GET', '/v1/sandbox/{id}/watch
   streams: true,
   async handle({ params, query: { path, recursive }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
-    const provider = delegatedGuests(services.sandboxes, caller, folder);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const over = anySignal(AbortSignal.timeout(MAX_STREAM_MS), services.stopping, signal);
-    const events = watchWorkspace(provider, sandbox.id, { folder, recursive }, over);
+    const events = watchWorkspace(sandboxes, sandbox.id, { folder, recursive }, over);
     // A problem with the folder is an error response, not the end of a stream.
     const first = await events.next();
     return eventStream(frames(first.value ?? undefined, events, over));
