@@ -27,6 +27,30 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'host/config': ['base', 'protocol', 'core', 'adapters'],
 };
 
+/** What wires every feature. */
+const WIRING = ['handlers/features.ts', 'handlers/services.ts', 'core/records.ts', 'adapters/sql', 'host'];
+
+/** Features that can be off: only `users` import what is inside, except what is open to all. */
+const FEATURES: readonly Readonly<Record<'inside' | 'users' | 'open', readonly string[]>>[] = [
+  {
+    inside: ['core/editor', 'handlers/editor', 'adapters/editor', 'console/src/editor'],
+    users: [...WIRING, 'console/src/pages'],
+    open: [],
+  },
+  {
+    inside: ['core/pages', 'handlers/pages', 'adapters/browser'],
+    users: [...WIRING, 'handlers/mcp/tools/page-tools.ts'],
+    open: [
+      'core/pages/check-preview.ts',
+      'core/pages/look-store.ts',
+      'core/pages/page-browser.ts',
+      'core/pages/page-cause.ts',
+      'handlers/pages/page-dto.ts',
+    ],
+  },
+  { inside: ['handlers/mcp'], users: WIRING, open: [] },
+];
+
 const MAX_COLUMNS = 100;
 /** The last one: scripts of a shell, Python and YAML. */
 const COMMENT = /^\s*(?:\/\/|\/?\*|#\s)/;
@@ -46,7 +70,12 @@ const faults = sourceFiles().flatMap((file) => {
     file,
     [...text.matchAll(IMPORT)].map(([, to = '']) => targetOf(file, to)),
   );
-  return [...arrowFaults(file), ...commentFaults(file, text), ...wordFaults(file, text)];
+  return [
+    ...arrowFaults(file),
+    ...featureFaults(file),
+    ...commentFaults(file, text),
+    ...wordFaults(file, text),
+  ];
 });
 faults.push(...circleFaults());
 for (const fault of faults) process.stderr.write(`${fault}\n`);
@@ -67,11 +96,26 @@ function arrowFaults(file: string): string[] {
     .filter(([from]) => file.startsWith(`${from}/`))
     .flatMap(([from, allowed]) =>
       imported
-        .filter((to) => ![from, ...allowed].some((each) => to === each || to.startsWith(`${each}/`)))
+        .filter((to) => !isIn(to, [from, ...allowed]))
         .map(
           (to) => `${file}: ${from} must not import ${to}; it may import ${allowed.join(', ') || 'nothing'}`,
         ),
     );
+}
+
+function featureFaults(file: string): string[] {
+  if (!(topFolder(file) in ARROWS)) return [];
+  return FEATURES.filter(({ inside, users }) => !isIn(file, [...inside, ...users])).flatMap(
+    ({ inside, users, open }) =>
+      (imports.get(file) ?? [])
+        .filter((to) => isIn(to, inside) && !isIn(to, open))
+        .map((to) => `${file}: only ${users.join(', ')} may import ${to}: its feature can be off`),
+  );
+}
+
+/** Whether the path is one of these, or below one. */
+function isIn(path: string, folders: readonly string[]): boolean {
+  return folders.some((each) => path === each || path.startsWith(`${each}/`));
 }
 
 /** Imports, of types as well, that end where they began after files of other folders. */

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Plugin } from 'rolldown';
-import { ROUTES } from '#handlers/routes.ts';
+import { FEATURES, ROUTES } from '#handlers/features.ts';
 import { routeRow } from '#host/server/router.ts';
 import { ROOT } from './root.ts';
 
@@ -14,11 +14,13 @@ export const lazyRoutesPlugin: Plugin = {
 /** The source of `host/server/host-routes.ts` in bundles. */
 async function lazyRoutesSource(): Promise<string> {
   const expressions = await exportedValues();
-  const rows = ROUTES.map((route) => {
-    const expression = expressions.get(route);
-    if (expression === undefined) throw new Error(`no module below handlers exports the route ${route.id}`);
-    return `{ ...${JSON.stringify(routeRow(route))}, load: async () => ${expression} }`;
-  });
+  const rows = Object.entries(FEATURES).flatMap(([feature, { routes }]) =>
+    routes.map((route) => {
+      const expression = expressions.get(route);
+      if (expression === undefined) throw new Error(`no module below handlers exports the route ${route.id}`);
+      return `{ ...${JSON.stringify({ ...routeRow(route), feature })}, load: async () => ${expression} }`;
+    }),
+  );
   return `export const HOST_ROUTES = [\n${rows.join(',\n')}\n];`;
 }
 

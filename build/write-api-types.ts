@@ -6,7 +6,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
 import { openapiDocument } from '#handlers/ops/openapi-document.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 
 type Json = { readonly [key: string]: unknown };
 

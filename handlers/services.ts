@@ -21,6 +21,7 @@ import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
 import type { MakeRoom } from '#core/sandboxes/make-room.ts';
 import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
 import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
+import type { OptionalFeature } from '#protocol/settings/optional-features.ts';
 import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { ProvisionAccess } from '#core/runs/agent-token.ts';
 import type { GuessLimit } from '#core/auth/guess-limit.ts';
@@ -71,6 +72,7 @@ export interface Services {
   readonly publicUrl: URL | undefined;
   /** The OpenID Connect issuer of accepted tokens. */
   readonly oidcIssuer: string | undefined;
+  readonly featuresOff: ReadonlySet<OptionalFeature>;
   readonly uploads: UploadLimits;
   /** How new runs are shared with the organisation of their owner. */
   readonly runSharing: Sharing;

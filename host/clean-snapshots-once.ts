@@ -2,7 +2,7 @@
  * `npm run snapshots:clean`: one pass over the editor's snapshots; the next pass retries what it
  * could not remove.
  */
-import { cleanEditorSnapshots } from '#handlers/ops/scheduled.ts';
+import { cleanEditorSnapshots } from '#handlers/editor/clean-editor-snapshots.ts';
 import { runOnce } from './run-once.ts';
 
 await runOnce(cleanEditorSnapshots, {

@@ -12,12 +12,13 @@ import { appProbe } from '#adapters/previews/http-app-probe.ts';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { DiskReserve } from '#adapters/system/disk-reserve.ts';
 import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archive-store.ts';
-import { workerSchemaValidator } from '#adapters/system/worker-schema-validator.ts';
+import { workerSchemaValidator } from '#adapters/editor/worker-schema-validator.ts';
 import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
 import type { ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
 import { ARCHIVED_WITHIN_MS } from '#protocol/settings/shared-values.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import { NO_BROWSER } from '#core/pages/page-browser.ts';
 import { PageRechecker } from '#core/pages/recheck-pages.ts';
 import { publishingPlane } from '#core/previews/preview-events.ts';
 import { guestsOf } from '#core/processes/guest.ts';
@@ -182,8 +183,9 @@ export async function openServices({
     const terminals = new Terminals({ sandboxes, records, stopping });
     opened.defer(() => terminals.close());
     const failed = (reason: string) => log.warn({ reason }, 'browser failed');
-    const pages =
-      config.browsers === undefined
+    const pages = config.featuresOff.has('pages')
+      ? NO_BROWSER
+      : config.browsers === undefined
         ? createPageBrowser({ program: config.browser, failed })
         : createRemotePages({ url: config.browsers, keys: guestKeys, failed });
     opened.defer(() => pages.close());
@@ -234,6 +236,7 @@ export async function openServices({
       installationId,
       publicUrl: config.publicUrl,
       oidcIssuer: config.oidc?.issuer,
+      featuresOff: config.featuresOff,
       quotas: config.quotas,
       uploads: config.uploads,
       makeRoom: config.hasOneUser
@@ -272,12 +275,12 @@ export async function openServices({
       },
       metrics: () => metrics.expose(),
       openapi: onceOpen(async () => {
-        const [{ openapiDocument }, { ROUTES }] = await Promise.all([
+        const [{ openapiDocument }, { routesWithout }] = await Promise.all([
           import('#handlers/ops/openapi-document.ts'),
-          import('#handlers/routes.ts'),
+          import('#handlers/features.ts'),
         ]);
         const secured = authenticator.withoutCredential === undefined;
-        return JSON.stringify(openapiDocument(ROUTES, { secured }));
+        return JSON.stringify(openapiDocument(routesWithout(config.featuresOff), { secured }));
       }),
     };
     const kept = opened.move();

@@ -111,7 +111,7 @@ export async function run(began: number): Promise<void> {
   const described = host.describe();
   const endBuild = keepConsoleBuilt(host.services.log, described);
   endOnSignal(host, endBuild);
-  prepareMcp(host.services.log, described);
+  if (!config.featuresOff.has('mcp')) prepareMcp(host.services.log, described);
   const seconds = (performance.now() - began) / 1_000;
   const { log, warnings } = host.services;
   // A pod's output is its log.

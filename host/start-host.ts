@@ -8,12 +8,8 @@ import type { WakingClock } from '#base/clock-and-ids.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { zoneNames } from '#core/previews/preview-limits.ts';
 import type { CleaningReport } from '#core/editor/tool-snapshots.ts';
-import {
-  runLifecyclePass,
-  type LifecycleReport,
-  reap,
-  cleanEditorSnapshots,
-} from '#handlers/ops/scheduled.ts';
+import { cleanEditorSnapshots } from '#handlers/editor/clean-editor-snapshots.ts';
+import { runLifecyclePass, type LifecycleReport, reap } from '#handlers/ops/scheduled.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { createChannelServers } from './server/channel-servers.ts';
 import { descriptorBudget, type DescriptorBudget, descriptorLimit } from './server/descriptor-budget.ts';
@@ -29,6 +25,7 @@ import { HOST_ROUTES } from './server/host-routes.ts';
 import { isWildcard, knownHosts } from './server/known-hosts.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { openServices } from './open-services.ts';
+import { servedRoutes } from './server/router.ts';
 
 /** A running host. */
 export interface Host {
@@ -85,6 +82,7 @@ export async function startHost(
         ? undefined
         : openCertificate({ files: config.tls, hosts: publicHosts(config), log });
     opened.defer(() => certificate?.close());
+    const routes = servedRoutes(HOST_ROUTES, config.featuresOff);
     const server = createFront({
       gateway,
       zones: zoneNames(config.preview),
@@ -96,7 +94,7 @@ export async function startHost(
       publicOrigin: config.publicUrl?.origin,
       certificate,
       api: createFunctionHost({
-        routes: HOST_ROUTES,
+        routes,
         services,
         metrics,
         publicOrigin: config.publicUrl?.origin,
@@ -115,7 +113,7 @@ export async function startHost(
     });
 
     const channels = createChannelServers({
-      routes: HOST_ROUTES,
+      routes,
       services,
       agents: createAgentAuthenticator({ ...services, inside: true }),
       metrics,

@@ -32,14 +32,16 @@ export class Access extends component('Access', ({ name, config, resolve, parent
  * The service accounts, each with its role in the previews' namespace: they cannot access the API's
  * own route.
  */
-export function accessPlan({ namespaces, sandboxes, archives, broker }: StackConfig) {
+export function accessPlan({ namespaces, sandboxes, archives, broker, functions }: StackConfig) {
   const provider = sandboxProvider(sandboxes);
   return [
     account('functions', functionNeeds(provider, defaultWarmPool(sandboxes))),
     ...(broker === undefined ? [] : [account('broker', brokerNeeds())]),
     account('reaper', reaperNeeds()),
     account('lifecycle', lifecycleNeeds(provider, { archives: archives !== undefined })),
-    account('snapshots-clean', snapshotsNeeds(provider)),
+    ...(functions.featuresOff.includes('editor')
+      ? []
+      : [account('snapshots-clean', snapshotsNeeds(provider))]),
   ];
 
   function account(id: keyof typeof SERVICE_ACCOUNTS, needs: readonly Need[]) {

@@ -54,6 +54,7 @@ export function settingRows(config: StackConfig): Row[] {
   return [
     ['PORTHOLE_PUBLIC_URL', 'apiHost', apiUrl(config)],
     ['LOG_LEVEL', 'functions.logLevel', functions.logLevel],
+    ['PORTHOLE_FEATURES_OFF', 'functions.featuresOff', functions.featuresOff.join(',') || undefined],
     ...sandboxRows(sandboxes),
     ['PORTHOLE_CHANNEL_PORT', 'sandboxes.channel', sandboxes.channel ? CHANNEL_PORT : undefined],
     [

@@ -104,7 +104,9 @@ export class Porthole extends pulumi.ComponentResource {
       ...(config.browsers === undefined ? [] : [new Browsers(`${name}-browsers`, settings, guarded)]),
       new Reaper(`${name}-reaper`, settings, running),
       new Lifecycle(`${name}-lifecycle`, settings, running),
-      new Snapshots(`${name}-snapshots`, settings, running),
+      ...(config.functions.featuresOff.includes('editor')
+        ? []
+        : [new Snapshots(`${name}-snapshots`, settings, running)]),
       new WarmPool(`${name}-warm-pool`, settings, {
         ...running,
         dependsOn: [...running.dependsOn, sandboxes],

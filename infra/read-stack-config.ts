@@ -240,6 +240,9 @@ function contradictions(config: StackConfig, prefix: string): string[] {
   if (config.oidcClientSecret !== undefined && config.oidc?.clientId === undefined) {
     problem('oidcClientSecret', 'is not used without oidc.clientId: set that, or remove it');
   }
+  if (config.browsers !== undefined && functions.featuresOff.includes('pages')) {
+    problem('browsers', 'is not used while functions.featuresOff has pages: remove one of the two');
+  }
   const { serviceKey, apiKeys = '{}' } = config;
   if (serviceKey !== undefined && !isUnknown(apiKeys) && serviceKey in JSON.parse(apiKeys)) {
     problem('apiKeys', 'a key equals serviceKey, which has admin rights: give that user another one');

@@ -4,6 +4,7 @@ import { MIN_KEY_LENGTH } from '../protocol/settings/shared-values.ts';
 import { reachesMetadataOnly } from '../base/address-range.ts';
 import { variableFaults } from '../protocol/settings/read-environment.ts';
 import { type Environment, EnvironmentSchema } from '../protocol/settings/environment-schema.ts';
+import { OPTIONAL_FEATURES } from '../protocol/settings/optional-features.ts';
 import { SandboxPodSchema } from '../protocol/settings/sandbox-pod-schema.ts';
 import {
   Certificates,
@@ -145,6 +146,12 @@ const Functions = {
   cpu: cpu.prefault('250m').describe('CPU request of a pod'),
   memory: size.prefault('512Mi').describe('Memory request and limit of a pod'),
   logLevel: variable('LOG_LEVEL'),
+  featuresOff: z
+    .array(z.enum(OPTIONAL_FEATURES))
+    .default([])
+    .describe(
+      `Features that are switched off: any of ${OPTIONAL_FEATURES.map((name) => `\`${name}\``).join(', ')}. What they have stored stays`,
+    ),
   pullSecret: label.optional().describe("Image pull Secret in the functions' namespace; it must exist"),
   databaseCa: certificate
     .optional()

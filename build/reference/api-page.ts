@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { openapiDocument, TAGS } from '#handlers/ops/openapi-document.ts';
 import type { Route } from '#handlers/route.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 import { code, pageOf, tableOf } from './markdown.ts';
 
 const Schema = z.looseObject({

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { RouterProvider } from 'react-aria-components';
 import { Route, Switch, useLocation } from 'wouter';
 import { type Answer, ApiError, call, onSignedOut } from './api/client.ts';
@@ -6,8 +6,9 @@ import { ApprovalDock } from './approvals/approval-dock.tsx';
 import { questionOf, runName } from './approvals/approval-labels.ts';
 import { type Approvals, useApprovals } from './approvals/use-approvals.ts';
 import { whenConnected } from './live/connection.ts';
+import { FeaturesContext } from './live/features.ts';
 import { problemOf, SessionContext, type SessionState } from './live/use-live.ts';
-import { CONSOLE_PAGES } from './pages/console-pages.tsx';
+import { useConsolePages } from './pages/console-pages.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
 import { Missing, Pending } from './parts/elements.tsx';
 import { Shell } from './parts/shell.tsx';
@@ -82,22 +83,30 @@ function decoded(id: string): string {
 function SignedIn({ session }: { readonly session: Session }) {
   const approvals = useApprovals();
   useNotifications(approvals);
+  const features = useMemo(() => new Set(session.features), [session]);
   return (
-    <>
+    <FeaturesContext value={features}>
       <Shell session={session} waiting={approvals.following ? approvals.waiting.length : 0}>
-        <Switch>
-          {CONSOLE_PAGES.map(({ path, show }) => (
-            <Route<{ readonly id?: string }> key={path} path={path}>
-              {({ id = '' }) => show({ id: decoded(id), isAdmin: session.admin })}
-            </Route>
-          ))}
-          <Route>
-            <Missing what="page" />
-          </Route>
-        </Switch>
+        <Pages isAdmin={session.admin} />
       </Shell>
       <ApprovalDock waiting={approvals.waiting} forget={approvals.forget} user={session.user} />
-    </>
+    </FeaturesContext>
+  );
+}
+
+function Pages({ isAdmin }: { readonly isAdmin: boolean }) {
+  const pages = useConsolePages();
+  return (
+    <Switch>
+      {pages.map(({ path, show }) => (
+        <Route<{ readonly id?: string }> key={path} path={path}>
+          {({ id = '' }) => show({ id: decoded(id), isAdmin })}
+        </Route>
+      ))}
+      <Route>
+        <Missing what="page" />
+      </Route>
+    </Switch>
   );
 }
 

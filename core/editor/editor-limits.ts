@@ -59,12 +59,6 @@ export function draftLocked(
   });
 }
 
-/**
- * Owner of the sandboxes that the editor runs tools in: the service itself. They count against no
- * user's quota and appear in no user's list.
- */
-export const EDITOR_OWNER: Owner = { user: 'editor', org: '' };
-
 /** Context of a snapshot's session files and state; also the session key of its sandbox. */
 export function sessionOf(snapshotId: string): string {
   return `sandbox:${snapshotId}`;

@@ -3,9 +3,10 @@ import { PortholeError } from '#base/errors.ts';
 import { writeWorkspaceFile } from '../files/workspace-files.ts';
 import { destroySandbox } from '../sandboxes/end-sandbox.ts';
 import { stopSandbox } from '../sandboxes/resume-sandbox.ts';
+import { EDITOR_OWNER } from '../sandboxes/sandbox-owner.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
-import { draftLocked, EDITOR_OWNER, type EditorOptions, sessionOf, tagsOf } from './editor-limits.ts';
+import { draftLocked, type EditorOptions, sessionOf, tagsOf } from './editor-limits.ts';
 import type { LockClaim, NewToolRun, RunBeginning, SnapshotRecord, ToolRunRecord } from './editor-store.ts';
 import { type Executed, executeTool, type ExecuteToolDeps, failure, toolError } from './execute-tool.ts';
 import {

@@ -3,11 +3,12 @@ import { PortholeError } from '#base/errors.ts';
 import { NO_NETWORK } from '../network/network-policy.ts';
 import { createSandbox, type CreateSandboxDeps } from '../sandboxes/create-sandbox.ts';
 import { destroySandbox } from '../sandboxes/end-sandbox.ts';
+import { EDITOR_OWNER } from '../sandboxes/sandbox-owner.ts';
 import { NO_QUOTAS } from '../sandboxes/sandbox-quotas.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { readySandbox, type UseSandboxDeps } from '../sandboxes/use-sandbox.ts';
 import { later, type Owner } from '#base/clock-and-ids.ts';
-import { CUT_OFF, EDITOR_OWNER, type EditorOptions, sessionOf, tagsOf } from './editor-limits.ts';
+import { CUT_OFF, type EditorOptions, sessionOf, tagsOf } from './editor-limits.ts';
 import type { ToolRunRecord } from './editor-store.ts';
 import { formatFault, isTooDeep, jsonFault, MAX_DEPTH } from './tool-json.ts';
 

@@ -4,10 +4,11 @@ import { listPreviews } from '../previews/live-previews.ts';
 import type { Actor } from '../runs/timeline.ts';
 import type { Preview, PreviewPlane } from '../previews/preview-plane.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import { type Clock, type Ids, later } from '#base/clock-and-ids.ts';
+import type { Clock, Ids } from '#base/clock-and-ids.ts';
 import type { Records } from '../records.ts';
 import { compareLooks, type LookDifference } from './compare-looks.ts';
 import { classifyPage } from './classify-page.ts';
+import { keptSince } from './look-store.ts';
 import type { PageBrowser, PageObservation, PageVisit } from './page-browser.ts';
 import type { PageResult } from './page-cause.ts';
 import { pageLooked, summaryOf } from './page-report.ts';
@@ -35,9 +36,8 @@ export interface PageLook extends PageResult {
   readonly difference: LookDifference | null;
 }
 
-/** Looks of one run that are kept, and for how long in milliseconds; pictures of fewer. */
+/** Looks of one run that are kept; pictures of fewer. */
 const KEPT = { most: 50, pictures: 10 };
-export const LOOKS_KEPT_MS = 86_400_000;
 
 /**
  * Opens a live preview of the run in a browser, through the gateway, and reports whether it works.
@@ -124,11 +124,6 @@ export async function findLive(
   const preview = live.find(({ targetPort }) => targetPort === port);
   if (preview === undefined) throw await notLive(deps, run, port, signal);
   return { preview, live };
-}
-
-/** Earlier looks count as forgotten. */
-export function keptSince(clock: Clock): Date {
-  return later(clock, -LOOKS_KEPT_MS);
 }
 
 /** Adds the doctor's advice if the gateway's status page was shown. */

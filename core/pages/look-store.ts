@@ -1,6 +1,14 @@
-import type { Owner } from '#base/clock-and-ids.ts';
+import { type Clock, later, type Owner } from '#base/clock-and-ids.ts';
 import type { PageResult } from './page-cause.ts';
 import type { ConsoleMessage, PageVisit, Picture } from './page-browser.ts';
+
+/** How long a look is kept, in milliseconds. */
+const KEPT_MS = 86_400_000;
+
+/** Earlier looks count as forgotten. */
+export function keptSince(clock: Clock): Date {
+  return later(clock, -KEPT_MS);
+}
 
 /** A stored look, with the data that the next look is compared with. */
 export interface KeptLook extends Pick<PageResult, 'result'> {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { PortholeError } from '#base/errors.ts';
 import type * as schemas from './visit-schemas.ts';
 
 export const CONSOLE_LEVELS = ['error', 'warning', 'info', 'log', 'debug'] as const;
@@ -68,3 +69,10 @@ export interface PageBrowser {
   observe(visit: PageVisit, owner: string, signal?: AbortSignal): Promise<PageObservation>;
   close(): Promise<void>;
 }
+
+/** For an installation without the feature `pages`. */
+export const NO_BROWSER: PageBrowser = {
+  isInstalled: () => false,
+  observe: () => Promise.reject(new PortholeError('browser_missing', 'Pages are switched off here')),
+  close: () => Promise.resolve(),
+};

@@ -48,6 +48,11 @@ export interface PageResult {
   readonly notes?: readonly string[];
 }
 
+/** `src/main.tsx:3:16`, the format of editors and terminals. */
+export function placeText({ file, line, column }: SourcePlace): string {
+  return [file, line, line === null ? null : column].filter((part) => part !== null).join(':');
+}
+
 /** A cause, its rank (lower: more likely), and whether it is proof. */
 export interface Ranked extends PageCause {
   readonly rank: number;

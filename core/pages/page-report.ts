@@ -3,8 +3,8 @@ import { author } from '../previews/preview-events.ts';
 import type { Actor, NewEvent } from '../runs/timeline.ts';
 import { plainText } from '#base/plain-text.ts';
 import type { LookDifference } from './compare-looks.ts';
-import type { PageCause, PageResult } from './page-cause.ts';
-import type { AccessibilityFinding, PageObservation, SourcePlace } from './page-browser.ts';
+import { type PageCause, type PageResult, placeText } from './page-cause.ts';
+import type { AccessibilityFinding, PageObservation } from './page-browser.ts';
 
 /** The report for a caller: the same fields, each list cut to its share of the budget. */
 export interface PageReport extends PageResult {
@@ -82,11 +82,6 @@ export function summaryOf({ result, causes }: PageResult): string {
 
 export function causeText({ message, place }: PageCause): string {
   return place === null ? message : `${message.replace(/\.$/, '')} (${placeText(place)})`;
-}
-
-/** `src/main.tsx:3:16`, the format of editors and terminals. */
-export function placeText({ file, line, column }: SourcePlace): string {
-  return [file, line, line === null ? null : column].filter((part) => part !== null).join(':');
 }
 
 /** One line for a finding of accessibility. */

@@ -1,4 +1,3 @@
-import { EDITOR_OWNER } from '../editor/editor-limits.ts';
 import { PortholeError } from '#base/errors.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import { sameOwner } from '#base/clock-and-ids.ts';
@@ -29,6 +28,9 @@ export const ORPHAN_OWNER: Owner = { user: 'orphan', org: '' };
 
 /** Owner of pooled sandboxes until they are taken. No caller matches it: a caller has an org. */
 export const POOL_OWNER: Owner = { user: 'warm-pool', org: '' };
+
+/** Owner of the sandboxes that the editor runs tools in: they count against no user's quota. */
+export const EDITOR_OWNER: Owner = { user: 'editor', org: '' };
 
 export function isOfPool({ owner }: { readonly owner: Owner }): boolean {
   return sameOwner(owner, POOL_OWNER);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
+import { OPTIONAL_FEATURES } from '#protocol/settings/optional-features.ts';
 import { checkGuesses } from '../http/authenticate.ts';
 import { defineRoute, json } from '../route.ts';
 import { cookieOf, sessionCookie, sessionSetCookie, setCookie } from './session-cookie.ts';
@@ -34,11 +35,19 @@ const getSessionRoute = defineRoute('getSession', 'GET', '/api/session', {
   responses: {
     200: {
       description: 'The person of the session, or of the key',
-      schema: z.object({ user: z.string(), org: z.string(), admin: z.boolean() }).meta({ id: 'Session' }),
+      schema: z
+        .object({
+          user: z.string(),
+          org: z.string(),
+          admin: z.boolean(),
+          features: z.array(z.enum(OPTIONAL_FEATURES)).describe('Those that are not switched off'),
+        })
+        .meta({ id: 'Session' }),
     },
   },
-  handle({ person: { user, org, admin } }) {
-    return Promise.resolve(json(200, { user, org, admin }, NO_STORE));
+  handle({ person: { user, org, admin } }, { featuresOff }) {
+    const features = OPTIONAL_FEATURES.filter((name) => !featuresOff.has(name));
+    return Promise.resolve(json(200, { user, org, admin, features }, NO_STORE));
   },
 });
 

@@ -74,6 +74,9 @@ export const consolePageRoutes: readonly Route[] = [
   consolePage('/runs/{id}', 'getRunPage', 'A run in the console'),
   consolePage('/sandboxes', 'getSandboxesPage', 'Sandboxes in the console'),
   consolePage('/sandboxes/{id}', 'getSandboxPage', 'A sandbox in the console: terminal and files'),
+];
+
+export const editorPageRoutes: readonly Route[] = [
   consolePage('/tools', 'getToolsPage', "The editor's tools in the console"),
   consolePage('/tools/{id}', 'getToolPage', 'A tool in the console'),
 ];

@@ -1,6 +1,7 @@
 import type { ResourceLink } from '@modelcontextprotocol/server';
 import type { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
+import type { OptionalFeature } from '#protocol/settings/optional-features.ts';
 import type { Services } from '../services.ts';
 
 /** The caller of a tool, and its services. */
@@ -36,6 +37,8 @@ export interface McpTool<Input extends z.ZodObject = z.ZodObject, Output extends
   readonly description: string;
   /** For people only: an agent does not see it. @default false */
   readonly people?: true;
+  /** The feature that it belongs to, if that can be off. */
+  readonly feature?: OptionalFeature;
   /** Chat applications show the page of `preview-app.ts` for its calls. @default false */
   readonly isShown?: true;
   readonly input: Input;

@@ -87,9 +87,13 @@ type Request = Pick<
 /** Interval of comments, in milliseconds, that keep proxies from closing a waiting call. */
 const KEEP_ALIVE = 15_000;
 
-const INSTRUCTIONS =
+const INSTRUCTIONS = (ofPages: string) =>
   'Porthole shows servers that run in sandboxes to people. Call start_run once, unless you have the token of an agent. Work in the sandbox of the run with run_command, read_file, edit_file, write_file, list_files and search_files; start a server there with ' +
-  'start_server; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why; check says whether the page works for a person, and what is broken: call it before you report a page as done. read_inbox has what people wrote on the pages.';
+  'start_server; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why' +
+  `${ofPages}. read_inbox has what people wrote on the pages.`;
+
+const OF_PAGES =
+  '; check says whether the page works for a person, and what is broken: call it before you report a page as done';
 
 const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 
@@ -207,14 +211,12 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     { name: 'porthole', title: 'Porthole', version: VERSION },
     {
       capabilities: { tools: {}, resources: {} },
-      instructions: INSTRUCTIONS,
+      instructions: INSTRUCTIONS(services.featuresOff.has('pages') ? '' : OF_PAGES),
       jsonSchemaValidator: NO_VALIDATOR,
     },
   );
   server.setRequestHandler('tools/list', () => ({
-    tools: toolsFor(caller.kind === 'person' && caller.key?.scope !== 'agent').map((tool) =>
-      withPreviewPorts(tool, services),
-    ),
+    tools: toolsFor(caller, services).map((tool) => withPreviewPorts(describe(tool), services)),
   }));
   server.setRequestHandler('resources/list', () => ({ resources: [previewApp(services)] }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: RUN_RESOURCES }));
@@ -236,7 +238,7 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
   });
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = byName.get(params.name);
-    if (tool === undefined) {
+    if (tool === undefined || !isOn(tool, services)) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
         `There is no tool ${JSON.stringify(redact(params.name.slice(0, 60)))}: tools/list names them.`,
@@ -275,8 +277,13 @@ function withPreviewPorts(tool: Tool, { previewSettings }: Pick<Services, 'previ
   return { ...tool, inputSchema: { ...inputSchema, properties: { ...inputSchema.properties, port } } };
 }
 
-function toolsFor(isPerson: boolean): Tool[] {
-  return TOOLS.filter(({ people }) => isPerson || !people).map(describe);
+function toolsFor(caller: Caller, services: Services): readonly McpTool[] {
+  const isPerson = caller.kind === 'person' && caller.key?.scope !== 'agent';
+  return TOOLS.filter((tool) => (isPerson || !tool.people) && isOn(tool, services));
+}
+
+function isOn({ feature }: McpTool, { featuresOff }: Pick<Services, 'featuresOff'>): boolean {
+  return feature === undefined || !featuresOff.has(feature);
 }
 
 /** Progress interval in milliseconds: clients usually time out after a minute without progress. */

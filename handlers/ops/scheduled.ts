@@ -1,7 +1,6 @@
 import { endApprovals } from '#core/approvals/wait-for-approval.ts';
-import { type CleaningReport, cleanSnapshots } from '#core/editor/tool-snapshots.ts';
 import { presentSince } from '#core/runs/run-viewers.ts';
-import { keptSince } from '#core/pages/look-at-page.ts';
+import { keptSince } from '#core/pages/look-store.ts';
 import { tokenFingerprint } from '#core/previews/preview-token.ts';
 import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
 import { collectOrphans, type OrphanReport } from '#core/sandboxes/collect-orphans.ts';
@@ -40,11 +39,11 @@ export async function runLifecyclePass(
   const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep }, signal);
   const orphans = collectsOrphans ? await collectOrphans(controlled, signal) : NO_ORPHANS;
   await forgetOld(services);
-  return logged(log, 'lifecycle pass', { ...done, ...orphans });
+  return logReport(log, 'lifecycle pass', { ...done, ...orphans });
 }
 
 /** Logs the report of a pass, quietly if all of `done` is 0. */
-function logged<Report extends object>(
+export function logReport<Report extends object>(
   log: Services['log'],
   message: string,
   report: Report,
@@ -115,21 +114,5 @@ async function endPreviews(services: ReaperServices, signal: AbortSignal | undef
     },
     signal,
   );
-  return logged(services.log, 'reaper pass', report, [report.reaped, report.swept, report.lost]);
-}
-
-type CleaningServices = Pick<
-  Services,
-  'records' | 'sandboxes' | 'clock' | 'installationId' | 'editor' | 'log'
->;
-
-/**
- * The scheduled function that removes expired editor snapshots and their files. Concurrent runs are
- * safe.
- */
-export async function cleanEditorSnapshots(
-  services: CleaningServices,
-  signal?: AbortSignal,
-): Promise<CleaningReport> {
-  return logged(services.log, 'snapshots cleaned', await cleanSnapshots(services, { signal }));
+  return logReport(services.log, 'reaper pass', report, [report.reaped, report.swept, report.lost]);
 }

@@ -8,7 +8,7 @@ import { portText, queryFlag } from '../http/read-input.ts';
 import { json } from '../route.ts';
 import { defineRunRoute } from '../runs/run-routes.ts';
 import type { Services } from '../services.ts';
-import { PageResultDto, toPageResultDto } from './page-routes.ts';
+import { PageResultDto, toPageResultDto } from '../pages/page-dto.ts';
 
 const ListenerDto = z
   .object({

@@ -16,7 +16,7 @@ import { PORT_MESSAGE, portNumber } from '../http/read-input.ts';
 import { ALIAS, ID_PATTERN, json } from '../route.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 import type { Services } from '../services.ts';
-import { PageResultDto, toPageResultDto } from './page-routes.ts';
+import { PageResultDto, toPageResultDto } from '../pages/page-dto.ts';
 
 // POST …/preview is for agents, and asks a person first. POST …/port-forward is for owners.
 const PREVIEW = '/api/runs/{id}/sandbox/preview';

@@ -144,6 +144,7 @@ function shape(env: Environment) {
     /** Origin of the servers that visit pages; undefined: this machine's browser does. */
     browsers: env.PORTHOLE_BROWSERS_URL === undefined ? undefined : new URL(env.PORTHOLE_BROWSERS_URL),
     browser: env.PORTHOLE_BROWSER,
+    featuresOff: new Set(env.PORTHOLE_FEATURES_OFF),
     logLevel: env.LOG_LEVEL,
     preview: Object.freeze({
       enabled: env.Sandbox__Preview__Enabled,

@@ -29,6 +29,12 @@ export interface RouteRow extends Pick<Route, 'id' | 'method' | 'path'> {
 /** A route with a module that its first request loads. */
 export interface LazyRoute extends RouteRow {
   readonly load: () => Promise<Route>;
+  /** The feature that it belongs to, in `handlers/features.ts`. */
+  readonly feature?: string;
+}
+
+export function servedRoutes(routes: readonly LazyRoute[], off: ReadonlySet<string>): readonly LazyRoute[] {
+  return routes.filter(({ feature }) => feature === undefined || !off.has(feature));
 }
 
 export function lazyRoute(route: Route): LazyRoute {

@@ -1,4 +1,5 @@
-import { cleanEditorSnapshots, primePool, reap, runLifecyclePass } from '#handlers/ops/scheduled.ts';
+import { cleanEditorSnapshots } from '#handlers/editor/clean-editor-snapshots.ts';
+import { primePool, reap, runLifecyclePass } from '#handlers/ops/scheduled.ts';
 import { openFunction } from './open-function.ts';
 import { scheduledFunction } from './scheduled-function.ts';
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 import { ImageFields, ImageName, toCatalogueImage } from './image-schemas.ts';
 import { QuotasSchema, RequestLimitsSchema } from './limits-schema.ts';
+import { namesOf, OPTIONAL_FEATURES } from './optional-features.ts';
 import { SandboxPodSchema } from './sandbox-pod-schema.ts';
 import { SANDBOX_SIZE } from './sandbox-size.ts';
 import { JwksSchema, MIN_KEY_LENGTH, NETWORK_MODES, SHARING } from './shared-values.ts';
@@ -298,12 +299,7 @@ export const EnvironmentSchema = z.object({
     .describe('PEM file of its private key, without a passphrase; read again when it changes'),
   PORTHOLE_ALLOWED_HOSTS: z
     .string()
-    .transform((value) =>
-      value
-        .split(',')
-        .map((host) => host.trim().toLowerCase())
-        .filter((host) => host !== ''),
-    )
+    .transform((value) => namesOf(value.toLowerCase()))
     .default([])
     .describe('Additional host names that requests may have, separated by commas'),
   DATABASE_URL: z
@@ -354,12 +350,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_NETWORK_PRIVATE_ALLOW: z
     .string()
     .default('')
-    .transform((value) =>
-      value
-        .split(',')
-        .map((each) => each.trim())
-        .filter((each) => each !== ''),
-    )
+    .transform(namesOf)
     .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], 'must be address ranges, e.g. 10.1.0.0/16')))
     .describe(
       'Private ranges in CIDR notation that sandboxes may reach, e.g. of a mirror, separated by commas',
@@ -415,6 +406,18 @@ export const EnvironmentSchema = z.object({
     .optional()
     .describe(
       'In a cluster: URL of the browser servers (host/browsers.ts), which open pages for look and check, e.g. http://porthole-browsers.porthole.svc:8790; replaces PORTHOLE_BROWSER',
+    ),
+  PORTHOLE_FEATURES_OFF: z
+    .string()
+    .default('')
+    .transform(namesOf)
+    .pipe(
+      z.array(
+        z.enum(OPTIONAL_FEATURES, `must be names of ${OPTIONAL_FEATURES.join(', ')}, separated by commas`),
+      ),
+    )
+    .describe(
+      `Features that are switched off, separated by commas: ${OPTIONAL_FEATURES.join(', ')}. What they have stored stays`,
     ),
   LOG_LEVEL: z
     .enum(

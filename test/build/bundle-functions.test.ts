@@ -101,6 +101,14 @@ describe('a bundled function without a backend', () => {
     });
   });
 
+  test('answers 404 to a route of a feature that is off', async () => {
+    const statusOf = async (path: string) => {
+      const script = `print((await handler(${JSON.stringify(gatewayEvent('GET', path))})).statusCode)`;
+      return fresh(script, { LOG_LEVEL: 'silent', PORTHOLE_FEATURES_OFF: 'editor, mcp' });
+    };
+    expect([await statusOf('/tools'), await statusOf('/runs/r-1')]).toEqual([404, 200]);
+  });
+
   test('serves the console and its assets from its bundle', async () => {
     const asked = gatewayEvent('GET', '/runs/r-1', { headers: { 'accept-encoding': 'br' } });
     const env = {

@@ -44,6 +44,25 @@ test.each([
   );
 });
 
+test.each([
+  ['core/runs/reach.ts', 'core/editor/find-tool.ts'],
+  ['core/inbox/reach.ts', 'core/pages/look-at-page.ts'],
+  ['handlers/previews/reach.ts', 'handlers/pages/page-routes.ts'],
+  ['handlers/runs/reach.ts', 'handlers/mcp/serve-mcp.ts'],
+])('rejects an import of the inside of a feature that can be off: %s of %s', (file, inside) => {
+  const { status, stderr } = checkSource(file, `export * from '#${inside}';\n`);
+  expect(status).toBe(1);
+  expect(stderr).toContain(`${file}: only handlers/features.ts, `);
+  expect(stderr).toContain(` may import ${inside}: its feature can be off\n`);
+});
+
+test('accepts imports of a feature where it is wired, and of what it has open to all', () => {
+  const ok = { status: 0, stderr: '' };
+  expect(checkSource('handlers/features.ts', "import { a } from './mcp/call-mcp.ts';\n")).toEqual(ok);
+  const text = "import { b } from '#core/pages/check-preview.ts';\n";
+  expect(checkSource('handlers/previews/reach.ts', text)).toEqual(ok);
+});
+
 test('accepts an arrow that CONTRIBUTING.md has', () => {
   const text = "import { errors } from '#base/errors.ts';\nimport { readdir } from 'node:fs/promises';\n";
   expect(checkSource('handlers/reach.ts', text)).toEqual({ status: 0, stderr: '' });

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { previewName } from '#core/previews/preview-token.ts';
 import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { ANNOTATIONS, formatTime, LABELS, timeSlot } from '#constructs/names.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 import { routeRow } from '#host/server/router.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { builtFunctions } from '#test/support/built-functions.ts';

@@ -17,7 +17,7 @@ import { text } from 'node:stream/consumers';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { readMountRequest } from '#core/mounts/mount-request.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 import { readConfig } from '#host/config/config.ts';
 import { serve } from '#test/host/support/commands.ts';
 import { makeRun } from '#test/host/support/runs.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect } from 'node:net';
 import { ERROR_CATALOGUE } from '#base/errors.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { inventory } from './support/inventory.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';

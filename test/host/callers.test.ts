@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SHARING } from '#protocol/settings/shared-values.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { type Probe, routeProbes, statusOf } from './support/route-probes.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 import { SCOPES, type Scope, WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
 import { ALICE, BOB } from './support/people.ts';
 import { type Probe, routeProbes, statusOf } from './support/route-probes.ts';

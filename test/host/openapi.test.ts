@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ERROR_CATALOGUE } from '#base/errors.ts';
 import { VERSION } from '#handlers/route.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { matchesSchema, type JsonSchema, type OpenApiDocument } from './support/json-schema.ts';
 import { makeRun, startPreview, stopSandbox } from './support/runs.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createRouter, lazyRoute, type RouteRow } from '#host/server/router.ts';
 import { lineLogger } from '#host/serverless/line-logger.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 
 function routerOf(routes: readonly Pick<RouteRow, 'id' | 'method' | 'path'>[]) {
   return createRouter({

@@ -46,7 +46,11 @@ describe('signing in with a key', () => {
 
   test('lets its owner in, as who they are', async () => {
     const answer = await porthole.call('GET', '/api/session', { headers: { cookie } });
-    expect([answer.status, answer.json()]).toEqual([200, { user: 'alice', org: 'acme', admin: false }]);
+    const features = ['editor', 'mcp', 'pages'];
+    expect([answer.status, answer.json()]).toEqual([
+      200,
+      { user: 'alice', org: 'acme', admin: false, features },
+    ]);
   });
 
   test.each<[string, () => Record<string, string>, number]>([
@@ -214,7 +218,7 @@ describe('signing in at an identity provider', () => {
     const session = await porthole.call('GET', '/api/session', {
       headers: { cookie: cookieIn(answer.headers).pair },
     });
-    expect(session.json()).toEqual({ user: 'carol', org: 'acme', admin: false });
+    expect(session.json()).toMatchObject({ user: 'carol', org: 'acme', admin: false });
   });
 
   test('leads back to the page that was asked for', async () => {

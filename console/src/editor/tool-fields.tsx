@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
 import { Choice, TextInput } from '../parts/elements.tsx';
-import CodeEditor from './code-editor.tsx';
+import CodeEditor from '../code/code-editor.tsx';
 import {
   type FieldName,
   type FieldProblem,

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
 import { useOlderPages } from '../lists/filtered-list.tsx';
 import { Ago, Button, Pending, Problem } from '../parts/elements.tsx';
-import { ChangedLines } from './changed-lines.tsx';
+import { ChangedLines } from '../code/changed-lines.tsx';
 import { changedFields, FIELD_NAMES, FIELD_LABELS, textOf, type ToolText } from './tool-text.ts';
 
 type Version = Answer<'GET /api/v1/editor/tools/{tool_id}/versions'>['versions'][number];

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { ApiError } from '../api/client.ts';
-import CodeEditor from '../editor/code-editor.tsx';
+import CodeEditor from '../code/code-editor.tsx';
 import { formatSize } from '../live/clock.ts';
 import { checkConnection, whenConnected } from '../live/connection.ts';
 import { problemOf } from '../live/use-live.ts';

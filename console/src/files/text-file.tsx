@@ -1,8 +1,8 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { ApiError, request } from '../api/client.ts';
-import { ChangedLines } from '../editor/changed-lines.tsx';
-import CodeEditor from '../editor/code-editor.tsx';
+import { ChangedLines } from '../code/changed-lines.tsx';
+import CodeEditor from '../code/code-editor.tsx';
 import { usePageRights } from '../live/page-rights.ts';
 import { Button, Problem } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';

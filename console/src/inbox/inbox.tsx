@@ -2,6 +2,7 @@ import { type FormEvent, useEffect } from 'react';
 import { Form } from 'react-aria-components';
 import { plainLines, plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
+import { useIsOn } from '../live/features.ts';
 import { useAnswer, useAttempt } from '../live/use-live.ts';
 import { Ago, Button, Empty, formText, Pending, Problem } from '../parts/elements.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
@@ -37,6 +38,8 @@ export function Inbox({ runId, seen, isReadOnly, isOwner }: InboxProps) {
     seen,
   );
   const [, go] = usePlace();
+  const isOn = useIsOn();
+  const canComment = !isReadOnly && isOn('pages');
   const messages = value?.messages ?? [];
   const unread = messages.filter(({ by, read_at: at }) => by === 'agent' && at === null);
   const ids = unread.map((message) => message.message_id).join(' ');
@@ -53,13 +56,13 @@ export function Inbox({ runId, seen, isReadOnly, isOwner }: InboxProps) {
   return (
     <section className="inbox" aria-label="Comments">
       <Problem words={problem} onRetry={reload} />
-      {isReadOnly
-        ? null
-        : previews.map(({ target_port: port }) => <PinComment key={port} runId={runId} port={port} />)}
+      {canComment
+        ? previews.map(({ target_port: port }) => <PinComment key={port} runId={runId} port={port} />)
+        : null}
       {comments.length === 0 ? (
         <Empty title="No comments yet">
-          <p>Comment on the page of a preview: the agent of the run reads it.</p>
-          {isReadOnly || previews.length > 0 ? null : (
+          {isOn('pages') ? <p>Comment on the page of a preview: the agent of the run reads it.</p> : null}
+          {!canComment || previews.length > 0 ? null : (
             <Button onPress={() => go({ pane: 'preview' })}>Go to the previews</Button>
           )}
         </Empty>

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { type Feature, useIsOn } from '../live/features.ts';
 import { type IconName } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 import { RunPage } from './run-page.tsx';
@@ -12,13 +13,15 @@ const ToolPage = lazyPart(() => import('./tool-page.tsx'));
 interface ConsolePage {
   /** The server has a route for each (`handlers/console/console-page.ts`). */
   readonly path: string;
+  /** The feature that it belongs to, if that can be off. */
+  readonly feature?: Feature;
   /** Its link in the navigation and the commands. Pages of a single object have none. */
   readonly link?: { readonly name: string; readonly icon: IconName };
   readonly show: (props: { readonly id: string; readonly isAdmin: boolean }) => ReactNode;
 }
 
 /** All pages of the console, in the order of their links. */
-export const CONSOLE_PAGES: readonly ConsolePage[] = [
+const CONSOLE_PAGES: readonly ConsolePage[] = [
   {
     path: '/',
     link: { name: 'Runs', icon: 'runs' },
@@ -31,11 +34,17 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
     show: ({ isAdmin }) => <SandboxesPage isAdmin={isAdmin} />,
   },
   { path: '/sandboxes/:id', show: ({ id }) => <SandboxPage key={id} id={id} /> },
-  { path: '/tools', link: { name: 'Tools', icon: 'code' }, show: () => <ToolsPage /> },
-  { path: '/tools/:id', show: ({ id }) => <ToolPage key={id} id={id} /> },
+  { path: '/tools', feature: 'editor', link: { name: 'Tools', icon: 'code' }, show: () => <ToolsPage /> },
+  { path: '/tools/:id', feature: 'editor', show: ({ id }) => <ToolPage key={id} id={id} /> },
 ];
 
+/** The pages of the features that are on. */
+export function useConsolePages(): readonly ConsolePage[] {
+  const isOn = useIsOn();
+  return CONSOLE_PAGES.filter(({ feature }) => isOn(feature));
+}
+
 /** The pages of the navigation and the commands. */
-export const LINKED_PAGES = CONSOLE_PAGES.flatMap(({ path, link }) =>
-  link === undefined ? [] : [{ href: path, ...link }],
-);
+export function useLinkedPages() {
+  return useConsolePages().flatMap(({ path, link }) => (link === undefined ? [] : [{ href: path, ...link }]));
+}

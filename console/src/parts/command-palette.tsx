@@ -4,7 +4,7 @@ import { useLocation } from 'wouter';
 import { plainText } from '../../../base/plain-text.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { chooseTheme, type Theme } from '../live/theme.ts';
-import { LINKED_PAGES } from '../pages/console-pages.tsx';
+import { useLinkedPages } from '../pages/console-pages.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
 import { PANE_NAMES } from '../workspace/use-panes.ts';
 import { Button, Fact } from './elements.tsx';
@@ -45,7 +45,8 @@ const PANES = {
 export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
   const [path, navigate] = useLocation();
   const { value: runs } = useAnswer('GET /api/runs', { query: { limit: 50 } });
-  const [commands] = useState(() => commandsOf(path));
+  const pages = useLinkedPages();
+  const [commands] = useState(() => commandsOf(path, pages));
   useEffect(() => {
     // The focus stays in the dialog: a press on the page behind closes it.
     if (shown === 'keys') document.getElementById('keys-close')?.focus();
@@ -103,7 +104,7 @@ export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
   );
 }
 
-function commandsOf(path: string): readonly Pick[] {
+function commandsOf(path: string, pages: ReturnType<typeof useLinkedPages>): readonly Pick[] {
   const kind = /^\/(runs|sandboxes)\/./.exec(path)?.[1] as keyof typeof PANES | undefined;
   return [
     ...(kind === undefined
@@ -116,7 +117,7 @@ function commandsOf(path: string): readonly Pick[] {
           })),
           { id: 'pane ', words: 'Show all panes', note: 'This page' },
         ]),
-    ...LINKED_PAGES.map(({ href, name }) => ({ id: href, words: `Go to the ${name.toLowerCase()}` })),
+    ...pages.map(({ href, name }) => ({ id: href, words: `Go to the ${name.toLowerCase()}` })),
     { id: '/v1/openapi', words: 'Open the API reference' },
     ...Object.entries(THEMES).map(([id, words]) => ({ id, words })),
     { id: 'keys', words: 'Show the keyboard keys', note: '?' },

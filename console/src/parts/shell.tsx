@@ -2,7 +2,7 @@ import { type ReactNode, useContext, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { SessionContext, useConnection, useWindowEvent } from '../live/use-live.ts';
-import { LINKED_PAGES } from '../pages/console-pages.tsx';
+import { useLinkedPages } from '../pages/console-pages.tsx';
 import type { Palette } from './command-palette.tsx';
 import { Button, Icon } from './elements.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
@@ -20,6 +20,7 @@ interface ShellProps {
 /** The frame of every page: navigation and user. */
 export function Shell({ session, waiting, children }: ShellProps) {
   const [location] = useLocation();
+  const pages = useLinkedPages();
   const current = location.startsWith('/runs/') ? '/' : `/${location.split('/')[1] ?? ''}`;
   const heading = usePageHeading(location);
   useNewBuild(location);
@@ -46,7 +47,7 @@ export function Shell({ session, waiting, children }: ShellProps) {
           Porthole
         </Link>
         <nav aria-label="Pages">
-          {LINKED_PAGES.map(({ href, name, icon }) => (
+          {pages.map(({ href, name, icon }) => (
             <Link key={href} href={href} aria-current={href === current ? 'page' : undefined}>
               <Icon name={icon} />
               <span>{name}</span>

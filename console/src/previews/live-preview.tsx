@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
+import { useIsOn } from '../live/features.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAttempt, useNow, usePolled } from '../live/use-live.ts';
 import { Button, Choice, Icon, Problem } from '../parts/elements.tsx';
@@ -69,6 +70,7 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
     onEnd();
   };
   const path = currentPath(opened.history);
+  const canCheck = useIsOn()('pages');
   const isChecked = state === 'works' || state === 'broken';
   const show = (next: Drawer) => setDrawer((before) => (before === next ? undefined : next));
   return (
@@ -82,7 +84,7 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
             onOpen={(history) => setOpened(({ count }) => ({ history, count: count + 1 }))}
           />
         )}
-        {isChecked || state === 'serves' ? (
+        {canCheck && (isChecked || state === 'serves') ? (
           <button
             type="button"
             className={`button state ${TONES[state]}`}
@@ -144,9 +146,11 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
       ) : null}
       <footer className="preview-foot">
         <div className="tools" role="group" aria-label="Below the app">
-          <ToggleButton className="button" isSelected={drawer === 'page'} onChange={() => show('page')}>
-            Page check
-          </ToggleButton>
+          {canCheck ? (
+            <ToggleButton className="button" isSelected={drawer === 'page'} onChange={() => show('page')}>
+              Page check
+            </ToggleButton>
+          ) : null}
           <ToggleButton className="button" isSelected={drawer === 'log'} onChange={() => show('log')}>
             Server log
           </ToggleButton>

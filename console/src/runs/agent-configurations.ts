@@ -12,6 +12,8 @@ export interface AgentConfiguration {
   /** Where to put the text. */
   readonly into: string;
   readonly text: string;
+  /** The feature that it needs, if that can be off. */
+  readonly feature?: 'mcp';
 }
 
 /**
@@ -25,24 +27,28 @@ export function agentConfigurations({ url, runId, token }: AgentAccess): readonl
   return [
     {
       id: 'claude-code',
+      feature: 'mcp',
       words: 'Claude Code',
       into: 'Run it in the folder of your project.',
       text: `claude mcp add --transport http porthole ${mcp} --header "Authorization: ${bearer}"`,
     },
     {
       id: 'cursor',
+      feature: 'mcp',
       words: 'Cursor',
       into: 'Add it to .cursor/mcp.json.',
       text: json({ mcpServers: { porthole: { url: mcp, headers } } }),
     },
     {
       id: 'vs-code',
+      feature: 'mcp',
       words: 'VS Code',
       into: 'Add it to .vscode/mcp.json.',
       text: json({ servers: { porthole: { type: 'http', url: mcp, headers } } }),
     },
     {
       id: 'codex',
+      feature: 'mcp',
       words: 'Codex',
       into: 'Add it to ~/.codex/config.toml.',
       text: `[mcp_servers.porthole]\nurl = "${mcp}"\nhttp_headers = { "Authorization" = "${bearer}" }\ntool_timeout_sec = 360`,
@@ -55,6 +61,7 @@ export function agentConfigurations({ url, runId, token }: AgentAccess): readonl
     },
     {
       id: 'mcp',
+      feature: 'mcp',
       words: 'Any MCP client',
       into: 'Use the streamable HTTP transport with this header. With curl:',
       text: [

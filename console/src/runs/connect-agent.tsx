@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { call } from '../api/client.ts';
 import { Button, Choice, Problem } from '../parts/elements.tsx';
 import { CopyButton } from '../parts/copy-text.tsx';
+import { useIsOn } from '../live/features.ts';
 import { useAttempt } from '../live/use-live.ts';
 import { agentConfigurations } from './agent-configurations.ts';
 import type { RunEvent } from './event-labels.ts';
@@ -43,8 +44,13 @@ export function ConnectAgent({ runId, events }: ConnectAgentProps) {
     keepToken(runId, token, since);
     setKnown(tokens.get(runId));
   };
-  const all = agentConfigurations({ url: window.location.origin, runId, token: known?.token ?? '' });
-  const chosen = all.find(({ id }) => id === client);
+  const isOn = useIsOn();
+  const all = agentConfigurations({
+    url: window.location.origin,
+    runId,
+    token: known?.token ?? '',
+  }).filter(({ feature }) => isOn(feature));
+  const chosen = all.find(({ id }) => id === client) ?? all[0];
   return (
     <section aria-labelledby="connect" className="connect">
       <div className="section-head">
@@ -57,7 +63,7 @@ export function ConnectAgent({ runId, events }: ConnectAgentProps) {
         <p>The token of this run’s agent is shown once. A new token replaces the earlier one.</p>
       ) : (
         <>
-          <Choice label="Client" value={client} onChange={setClient} options={all} />
+          <Choice label="Client" value={chosen.id} onChange={setClient} options={all} />
           <p>{chosen.into}</p>
           <pre tabIndex={0} role="group" aria-label={`Configuration for ${chosen.words}`}>
             {chosen.text}

@@ -1,6 +1,6 @@
 import { useId, useState } from 'react';
 import type { Answer } from '../api/client.ts';
-import { ChangedLines } from '../editor/changed-lines.tsx';
+import { ChangedLines } from '../code/changed-lines.tsx';
 import { useAnswer } from '../live/use-live.ts';
 import { Button, Pending } from '../parts/elements.tsx';
 import { logText } from '../sandboxes/log-text.ts';

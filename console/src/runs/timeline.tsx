@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
+import { useIsOn } from '../live/features.ts';
 import { Button, Choice, Empty, TextInput } from '../parts/elements.tsx';
 import { LookPicture } from '../previews/look-picture.tsx';
 import { placeAfter, usePlace } from '../sandboxes/use-place.ts';
@@ -82,6 +83,7 @@ interface TimelineEventProps {
 function TimelineEvent({ runId, owner, event, isLinked }: TimelineEventProps) {
   const at = new Date(event.at);
   const { look } = event.data;
+  const isOn = useIsOn();
   const item = useRef<HTMLLIElement>(null);
   useEffect(() => {
     if (isLinked) item.current?.scrollIntoView({ block: 'center' });
@@ -92,7 +94,7 @@ function TimelineEvent({ runId, owner, event, isLinked }: TimelineEventProps) {
         <strong>{EVENT_TITLES[event.type]}</strong> <span>{eventDetail(event, owner)}</span>
       </div>
       <EventDetails runId={runId} event={event} />
-      {typeof look === 'string' ? <LookPicture runId={runId} look={look} /> : null}
+      {typeof look === 'string' && isOn('pages') ? <LookPicture runId={runId} look={look} /> : null}
       <Link
         href={`${location.pathname}${placeAfter(location.search, { event: event.id })}`}
         title="Link to this event"

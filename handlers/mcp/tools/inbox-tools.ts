@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import { findMessage, listMessages, markRead, postMessage } from '#core/inbox/use-inbox.ts';
-import { placeText } from '#core/pages/page-report.ts';
+import { placeText } from '#core/pages/page-cause.ts';
 import { InboxDto, messageText, toMessageDto } from '../../runs/inbox-routes.ts';
 import { defineTool, fitting } from '../mcp-tool.ts';
 import { runId, runOf } from './run-sandbox-tool.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { openapiDocument } from '#handlers/ops/openapi-document.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 
 interface Operation {
   readonly operationId: string;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openapiDocument } from '#handlers/ops/openapi-document.ts';
-import { ROUTES } from '#handlers/routes.ts';
+import { ROUTES } from '#handlers/features.ts';
 import { suite } from '#test/support/suite.ts';
 import { goTool, npmTool, openapiToolsMissing, pythonOfTools } from './openapi-tools.ts';
 

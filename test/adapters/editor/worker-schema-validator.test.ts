@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { workerSchemaValidator } from '#adapters/system/worker-schema-validator.ts';
+import { workerSchemaValidator } from '#adapters/editor/worker-schema-validator.ts';
 
 const validate = workerSchemaValidator();
 

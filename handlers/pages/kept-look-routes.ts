@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
-import { keptSince } from '#core/pages/look-at-page.ts';
+import { keptSince } from '#core/pages/look-store.ts';
 import { ID_PATTERN, json } from '../route.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 

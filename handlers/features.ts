@@ -1,10 +1,11 @@
+import type { OptionalFeature } from '#protocol/settings/optional-features.ts';
 import { apiKeyRoutes } from './auth/api-key-routes.ts';
 import { delegationRoutes } from './auth/delegation-routes.ts';
 import { oauthMetadataRoutes } from './auth/oauth-metadata-routes.ts';
 import { oidcRoutes } from './auth/oidc-routes.ts';
 import { signInRoutes } from './auth/sign-in-routes.ts';
 import { validateSandboxRoute } from './auth/validation-route.ts';
-import { consoleAssetRoute, consolePageRoutes } from './console/console-page.ts';
+import { consoleAssetRoute, consolePageRoutes, editorPageRoutes } from './console/console-page.ts';
 import { toolDraftRoutes } from './editor/tool-draft-routes.ts';
 import { toolRoutes } from './editor/tool-routes.ts';
 import { toolRunRoutes } from './editor/tool-run-routes.ts';
@@ -17,9 +18,10 @@ import { workspaceRoutes } from './files/workspace-routes.ts';
 import { callMcpRoute } from './mcp/call-mcp.ts';
 import { openapiRoutes } from './ops/openapi-routes.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
+import { findElementRoute } from './pages/element-route.ts';
+import { keptLookRoutes } from './pages/kept-look-routes.ts';
+import { pageRoutes } from './pages/page-routes.ts';
 import { diagnoseRoute } from './previews/diagnosis-route.ts';
-import { keptLookRoutes } from './previews/kept-look-routes.ts';
-import { pageRoutes } from './previews/page-routes.ts';
 import { portForwardRoutes } from './previews/preview-routes.ts';
 import { tunnelRoutes } from './previews/tunnel-routes.ts';
 import { execCommandRoute } from './processes/exec-route.ts';
@@ -47,54 +49,75 @@ import { sandboxStateRoutes } from './sandboxes/sandbox-state-routes.ts';
 import { skillRoutes } from './sandboxes/skill-routes.ts';
 import { warmPoolRoutes } from './sandboxes/warm-pool-routes.ts';
 
-/** All routes, in the order of the documentation. To add one, add it to the list of its file. */
-export const ROUTES: readonly Route[] = [
-  ...runRoutes,
-  ...viewerRoutes,
-  ...timelineRoutes,
-  ...portForwardRoutes,
-  diagnoseRoute,
-  ...pageRoutes,
-  ...keptLookRoutes,
-  ...inboxRoutes,
-  ...approvalRoutes,
-  ...policyRoutes,
-  callMcpRoute,
-  ...sandboxRoutes,
-  ...sandboxListRoutes,
-  ...sandboxNetworkRoutes,
-  execCommandRoute,
-  ptyTerminalRoute,
-  ...fileRoutes,
-  ...folderRoutes,
-  uploadFilesRoute,
-  downloadFolderRoute,
-  ...workspaceRoutes,
-  ...mountRoutes,
-  ...execSessionRoutes,
-  ...tunnelRoutes,
-  ...processRoutes,
-  ...serverRoutes,
-  ...portRoutes,
-  ...sandboxStateRoutes,
-  followSandboxRoute,
-  ...imageRoutes,
-  ...skillRoutes,
-  getQuotaRoute,
-  ...delegationRoutes,
-  validateSandboxRoute,
-  ...toolRoutes,
-  ...toolVersionRoutes,
-  ...toolDraftRoutes,
-  ...toolRunRoutes,
-  ...archiveRoutes,
-  ...warmPoolRoutes,
-  ...apiKeyRoutes,
-  ...signInRoutes,
-  ...oidcRoutes,
-  ...oauthMetadataRoutes,
-  ...opsRoutes,
-  ...consolePageRoutes,
-  consoleAssetRoute,
-  ...openapiRoutes,
-];
+/** A part of Porthole. Its tools of MCP and its pages of the console name it as their `feature`. */
+interface Feature {
+  /** In the order of the documentation. */
+  readonly routes: readonly Route[];
+  /** The other features that it uses. */
+  readonly needs: readonly FeatureName[];
+}
+
+type FeatureName = OptionalFeature | 'runs' | 'previews' | 'sandboxes' | 'auth' | 'ops' | 'console' | 'docs';
+
+/** All of Porthole. To add a route, add it to the list of its file. */
+export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
+  runs: {
+    needs: ['sandboxes'],
+    routes: [
+      ...runRoutes,
+      ...viewerRoutes,
+      ...timelineRoutes,
+      ...inboxRoutes,
+      ...approvalRoutes,
+      ...policyRoutes,
+    ],
+  },
+  previews: { needs: ['runs'], routes: [...portForwardRoutes, diagnoseRoute, ...tunnelRoutes] },
+  pages: { needs: ['previews'], routes: [...pageRoutes, ...keptLookRoutes, findElementRoute] },
+  mcp: { needs: ['runs', 'previews'], routes: [callMcpRoute, ...oauthMetadataRoutes] },
+  sandboxes: {
+    needs: ['auth'],
+    routes: [
+      ...sandboxRoutes,
+      ...sandboxListRoutes,
+      ...sandboxNetworkRoutes,
+      execCommandRoute,
+      ptyTerminalRoute,
+      ...fileRoutes,
+      ...folderRoutes,
+      uploadFilesRoute,
+      downloadFolderRoute,
+      ...workspaceRoutes,
+      ...mountRoutes,
+      ...execSessionRoutes,
+      ...processRoutes,
+      ...serverRoutes,
+      ...portRoutes,
+      ...sandboxStateRoutes,
+      followSandboxRoute,
+      ...imageRoutes,
+      ...skillRoutes,
+      getQuotaRoute,
+      ...archiveRoutes,
+      ...warmPoolRoutes,
+    ],
+  },
+  editor: {
+    needs: ['sandboxes', 'console'],
+    routes: [...toolRoutes, ...toolVersionRoutes, ...toolDraftRoutes, ...toolRunRoutes, ...editorPageRoutes],
+  },
+  auth: {
+    needs: [],
+    routes: [...delegationRoutes, validateSandboxRoute, ...apiKeyRoutes, ...signInRoutes, ...oidcRoutes],
+  },
+  ops: { needs: [], routes: opsRoutes },
+  console: { needs: ['auth'], routes: [...consolePageRoutes, consoleAssetRoute] },
+  docs: { needs: [], routes: openapiRoutes },
+};
+
+/** The routes of all features but those that are off. */
+export function routesWithout(off: ReadonlySet<string>): readonly Route[] {
+  return Object.entries(FEATURES).flatMap(([name, { routes }]) => (off.has(name) ? [] : routes));
+}
+
+export const ROUTES = routesWithout(new Set());
