@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { z } from 'zod';
 import {
   API_VIEWER,
   CONSOLE_FOLDER,
@@ -73,7 +74,7 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
     await build({
       configFile: join(SOURCES, 'vite.config.ts'),
       build: { outDir: aside },
-      define: { BUILD_DIGEST: JSON.stringify(digest) },
+      define: { BUILD_DIGEST: JSON.stringify(digest), LICENCES: JSON.stringify(await licences()) },
     });
     await writeFile(join(aside, PREVIEW_APP_PAGE), await previewAppPage());
     await writeFile(join(aside, API_VIEWER), await apiViewer());
@@ -88,6 +89,29 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
+}
+
+/** Dependencies that build the console, and are no part of it. */
+const BUILDERS: ReadonlySet<string> = new Set(['esbuild', 'rolldown', 'vite']);
+
+const Package = z.object({
+  license: z.string().optional(),
+  dependencies: z.record(z.string(), z.string()).default({}),
+});
+
+/** The packages in the console and their licences, for its page about the installation. */
+async function licences(): Promise<[name: string, licence: string][]> {
+  const packageOf = async (folder: string) =>
+    Package.parse(JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')));
+  const { dependencies } = await packageOf(SOURCES);
+  return Promise.all(
+    Object.keys(dependencies)
+      .filter((name) => !BUILDERS.has(name))
+      .map(async (name): Promise<[string, string]> => {
+        const { license = 'unknown' } = await packageOf(join(ROOT, 'node_modules', name));
+        return [name, license];
+      }),
+  );
 }
 
 /**

@@ -126,6 +126,15 @@ export interface Services {
   /** Wrong keys and tokens by address. */
   readonly guesses: GuessLimit;
   readonly log: Logger;
+  /** What `GET /api/installation` says besides settings that others need as well. */
+  readonly about: {
+    readonly provider: string;
+    /** One line: how sandboxes are isolated, and where they run. */
+    readonly describe: () => Promise<string>;
+    readonly signIn: 'keys' | 'oidc' | 'keys_and_oidc';
+    readonly docsUrl: URL | undefined;
+    readonly feedbackUrl: URL | undefined;
+  };
   /** Warnings of `GET /health`. */
   readonly warnings: () => readonly string[];
   /** The OpenAPI document of all routes as JSON: half a megabyte, which is encoded once. */

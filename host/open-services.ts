@@ -269,6 +269,13 @@ export async function openServices({
       admission: createAdmission(config.requestLimits, clock),
       guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
       log,
+      about: {
+        provider: config.provider,
+        describe: () => platform.describe(),
+        signIn: signInOf(config),
+        docsUrl: config.docsUrl,
+        feedbackUrl: config.feedbackUrl,
+      },
       warnings: () => {
         const found = platform.warnings();
         return records.isAnswering() ? found : [...found, DATABASE_DOWN];
@@ -289,6 +296,11 @@ export async function openServices({
     await opened.disposeAsync();
     throw error;
   }
+}
+
+function signInOf({ oidc, serviceKey, apiKeys }: Config): Services['about']['signIn'] {
+  if (oidc === undefined) return 'keys';
+  return serviceKey === undefined && Object.keys(apiKeys).length === 0 ? 'oidc' : 'keys_and_oidc';
 }
 
 /** Archives workspaces in the configured bucket, and counts the outcomes. */

@@ -7,6 +7,7 @@ import { questionOf, runName } from './approvals/approval-labels.ts';
 import { type Approvals, useApprovals } from './approvals/use-approvals.ts';
 import { whenConnected } from './live/connection.ts';
 import { FeaturesContext } from './live/features.ts';
+import { notificationState } from './live/notifications.ts';
 import { problemOf, SessionContext, type SessionState } from './live/use-live.ts';
 import { useConsolePages } from './pages/console-pages.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
@@ -117,7 +118,7 @@ function useNotifications({ waiting, following }: Pick<Approvals, 'waiting' | 'f
     const begun = waiting.filter(({ request_id: id }) => !known.current.has(id));
     known.current = new Set(waiting.map(({ request_id: id }) => id));
     if (!following || document.visibilityState === 'visible') return;
-    if (!('Notification' in window) || Notification.permission !== 'granted') return;
+    if (notificationState() !== 'on') return;
     for (const approval of begun) {
       try {
         const notification = new Notification(questionOf(approval), {

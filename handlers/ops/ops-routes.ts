@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineRoute, json } from '../route.ts';
+import { installationRoute } from './installation-route.ts';
 
 export const healthRoute = defineRoute('healthCheck', 'GET', '/health', {
   tag: 'Operation',
@@ -34,4 +35,4 @@ const metricsRoute = defineRoute('getMetrics', 'GET', '/metrics', {
   },
 });
 
-export const opsRoutes = [healthRoute, metricsRoute];
+export const opsRoutes = [healthRoute, metricsRoute, installationRoute];

@@ -121,7 +121,9 @@ function shape(env: Environment) {
       env.PORTHOLE_TLS_CERT === undefined || env.PORTHOLE_TLS_KEY === undefined
         ? undefined
         : { cert: env.PORTHOLE_TLS_CERT, key: env.PORTHOLE_TLS_KEY },
-    publicUrl: env.PORTHOLE_PUBLIC_URL === undefined ? undefined : new URL(env.PORTHOLE_PUBLIC_URL),
+    publicUrl: urlOf(env.PORTHOLE_PUBLIC_URL),
+    docsUrl: urlOf(env.PORTHOLE_DOCS_URL),
+    feedbackUrl: urlOf(env.PORTHOLE_FEEDBACK_URL),
     allowedHosts: env.PORTHOLE_ALLOWED_HOSTS,
     databaseUrl: env.DATABASE_URL,
     serviceKey: env.SANDBOX_API_KEY,
@@ -142,7 +144,7 @@ function shape(env: Environment) {
           },
     signingKeys: env.PORTHOLE_SIGNING_KEYS,
     /** Origin of the servers that visit pages; undefined: this machine's browser does. */
-    browsers: env.PORTHOLE_BROWSERS_URL === undefined ? undefined : new URL(env.PORTHOLE_BROWSERS_URL),
+    browsers: urlOf(env.PORTHOLE_BROWSERS_URL),
     browser: env.PORTHOLE_BROWSER,
     featuresOff: new Set(env.PORTHOLE_FEATURES_OFF),
     logLevel: env.LOG_LEVEL,
@@ -182,6 +184,10 @@ function shape(env: Environment) {
         accessKeys(env.R2_ACCESS_KEY_ID, env.R2_SECRET_ACCESS_KEY),
     }),
   };
+}
+
+function urlOf(text: string | undefined): URL | undefined {
+  return text === undefined ? undefined : new URL(text);
 }
 
 /** No key and no identity provider: every caller is `local`. */

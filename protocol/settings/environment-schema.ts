@@ -289,6 +289,12 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_PUBLIC_URL: httpUrl
     .optional()
     .describe('Public URL of Porthole, with a domain or behind a proxy, e.g. https://porthole.example.com'),
+  PORTHOLE_DOCS_URL: httpUrl
+    .optional()
+    .describe('Where the console links to documentation; without it there is no link'),
+  PORTHOLE_FEEDBACK_URL: httpUrl
+    .optional()
+    .describe('Where people of the console send feedback; without it there is no link'),
   PORTHOLE_TLS_CERT: text
     .optional()
     .describe(

@@ -20,12 +20,12 @@ suite('the console without the features that can be off', chromiumMissing, () =>
     await page.goto(here.porthole.host.url);
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     await links.first().waitFor();
-    expect(await links.allTextContents()).toEqual(['Runs', 'Sandboxes']);
+    expect(await links.allTextContents()).toEqual(['Runs', 'Sandboxes', 'Settings']);
     await page.keyboard.press('Control+K');
     await page.getByRole('menuitem', { name: 'Go to the sandboxes' }).waitFor();
     expect(await page.getByRole('menuitem', { name: 'Go to the tools' }).count()).toBe(0);
-    const answer = await page.goto(`${here.porthole.host.url}/tools`);
-    expect(answer?.status()).toBe(404);
+    const statusOf = async (path: string) => (await page.goto(here.porthole.host.url + path))?.status();
+    expect([await statusOf('/settings'), await statusOf('/tools')]).toEqual([200, 404]);
     await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
   });
 

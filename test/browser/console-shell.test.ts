@@ -16,6 +16,7 @@ const MINUTE = 60_000;
 suite('the console as a whole, in a real browser', chromiumMissing, () => {
   const here = consoleSuite();
   let secured: TestHost;
+  let fresh: TestHost;
   let runId: string;
   let sandboxId: string;
   let toolId: string;
@@ -24,6 +25,9 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     secured = await startTestHost({
       PORTHOLE_API_KEYS: JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } }),
     });
+    fresh = await startTestHost();
+    const key = { name: 'Nightly build', scope: 'read' };
+    await here.porthole.call('POST', '/api/keys', { body: key });
     const run = await makeRun(here.porthole, undefined, { title: 'Rebuild the pricing page' });
     [runId, sandboxId] = [run.runId, run.sandboxId];
     const code = 'def run(i, c): return {}';
@@ -32,7 +36,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     // Waits for a decision on every page; the suite ends earlier.
     void askForPreview(here.porthole, runId, run.agentToken).catch(() => undefined);
   });
-  afterAll(() => secured?.end());
+  afterAll(() => Promise.all([secured?.end(), fresh?.end()]));
 
   async function open(look: Parameters<Browser['newContext']>[0] = {}): Promise<[BrowserContext, Page]> {
     const context = await here.browser.newContext(look);
@@ -104,6 +108,35 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     'a tool': {
       path: () => `/tools/${toolId}`,
       whole: (page) => page.getByRole('textbox', { name: 'Code of the tool' }).waitFor(),
+    },
+    settings: { path: () => '/settings', whole: heading('Settings') },
+    keys: {
+      path: () => '/settings/keys',
+      whole: (page) => page.getByText('Nightly build').waitFor(),
+    },
+    'a new key': {
+      path: () => '/settings/keys',
+      press: button('New key'),
+      whole: dialog('New key'),
+    },
+    usage: {
+      path: () => '/settings/usage',
+      whole: (page) => page.getByRole('heading', { name: 'Your usage' }).waitFor(),
+    },
+    'the installation': {
+      path: () => '/settings/about',
+      whole: (page) => page.getByRole('heading', { name: 'Installation' }).waitFor(),
+    },
+    'the first start': {
+      path: () => '/',
+      at: () => fresh,
+      whole: (page) => page.getByRole('button', { name: 'Try it' }).waitFor(),
+    },
+    'the way of a project': {
+      path: () => '/',
+      at: () => fresh,
+      press: button('Show the command'),
+      whole: (page) => page.getByText('Waiting for your project…').waitFor(),
     },
     'the sign-in': {
       path: () => '/',

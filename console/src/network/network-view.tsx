@@ -3,6 +3,7 @@ import { plainText } from '../../../base/plain-text.ts';
 import { call } from '../api/client.ts';
 import { TableHead } from '../lists/table-head.tsx';
 import { formatSize } from '../live/clock.ts';
+import { formatMoment, formatTimeOfDay } from '../live/time-format.ts';
 import { useAnswer, useAttempt } from '../live/use-live.ts';
 import { Button, Choice, Empty, Pending, Problem } from '../parts/elements.tsx';
 import { lasted } from '../runs/event-labels.ts';
@@ -165,8 +166,8 @@ function AttemptRow({ attempt, onAllow, busy }: AttemptRowProps) {
       <td>{formatSize(sent)}</td>
       <td>{lasted(ms)}</td>
       <td>
-        <time dateTime={at} title={moment.toLocaleString()}>
-          {moment.toLocaleTimeString()}
+        <time dateTime={at} title={formatMoment(moment)}>
+          {formatTimeOfDay(moment)}
         </time>
       </td>
       <td>

@@ -8,6 +8,7 @@ import { SandboxPage } from './sandbox-page.tsx';
 import { SandboxesPage } from './sandboxes-page.tsx';
 
 const ToolsPage = lazyPart(() => import('./tools-page.tsx'));
+const SettingsPage = lazyPart(() => import('../settings/settings-page.tsx'));
 const ToolPage = lazyPart(() => import('./tool-page.tsx'));
 
 interface ConsolePage {
@@ -36,6 +37,15 @@ const CONSOLE_PAGES: readonly ConsolePage[] = [
   { path: '/sandboxes/:id', show: ({ id }) => <SandboxPage key={id} id={id} /> },
   { path: '/tools', feature: 'editor', link: { name: 'Tools', icon: 'code' }, show: () => <ToolsPage /> },
   { path: '/tools/:id', feature: 'editor', show: ({ id }) => <ToolPage key={id} id={id} /> },
+  {
+    path: '/settings',
+    link: { name: 'Settings', icon: 'settings' },
+    show: ({ isAdmin }) => <SettingsPage id="" isAdmin={isAdmin} />,
+  },
+  {
+    path: '/settings/:id',
+    show: ({ id, isAdmin }) => <SettingsPage key={id} id={id} isAdmin={isAdmin} />,
+  },
 ];
 
 /** The pages of the features that are on. */

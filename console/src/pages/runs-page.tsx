@@ -4,6 +4,7 @@ import { type Answer, call, type CallInput } from '../api/client.ts';
 import type { Selection } from '../lists/bulk-actions.tsx';
 import { FilteredList, type ListPage, useFilteredList } from '../lists/filtered-list.tsx';
 import { TableHead } from '../lists/table-head.tsx';
+import { formatMoment } from '../live/time-format.ts';
 import { useAnswer, useAttempt } from '../live/use-live.ts';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import {
@@ -170,7 +171,7 @@ function Policies() {
               )}
               <span className="quiet">
                 {' '}
-                since {new Date(policy.created_at).toLocaleString()}
+                since {formatMoment(policy.created_at)}
                 {policy.created_by === policy.owner ? '' : `, by ${policy.created_by}`}
               </span>
             </span>

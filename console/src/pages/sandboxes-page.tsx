@@ -1,11 +1,11 @@
 import { memo } from 'react';
 import { Link } from 'wouter';
-import { Label, Meter } from 'react-aria-components';
 import { type Answer, call, type CallInput } from '../api/client.ts';
+import { Amounts, sandboxAmounts } from '../lists/amounts.tsx';
 import type { Selection } from '../lists/bulk-actions.tsx';
 import { FilteredList, type ListPage, useFilteredList } from '../lists/filtered-list.tsx';
 import { TableHead } from '../lists/table-head.tsx';
-import { formatMebibytes } from '../live/clock.ts';
+import { formatTimeOfDay } from '../live/time-format.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Ago, Check, Empty, State } from '../parts/elements.tsx';
 import { NewSandbox } from '../sandboxes/new-sandbox.tsx';
@@ -158,7 +158,7 @@ const Row = memo(
           <Ago at={sandbox.last_active_at} />
           {expires === null ? null : (
             <span className="expires quiet">
-              stops at <time dateTime={expires}>{new Date(expires).toLocaleTimeString()}</time>
+              stops at <time dateTime={expires}>{formatTimeOfDay(expires)}</time>
             </span>
           )}
         </td>
@@ -174,49 +174,14 @@ const Row = memo(
 );
 Row.displayName = 'Row';
 
-const count = (amount: number) => amount.toLocaleString();
-const cores = (amount: number) => `${count(amount)} ${amount === 1 ? 'core' : 'cores'}`;
-
 /** The user's usage and quota, and the number of warm sandboxes. */
 function QuotaBar({ seen }: { readonly seen: string }) {
   const { value: quota } = useAnswer('GET /api/quota', {}, 15_000, seen);
   const { value: pool } = useAnswer('GET /v1/pool/stats', {}, 15_000, seen);
   if (quota === undefined) return null;
-  const { used, limits } = quota;
-  const amounts = [
-    { name: 'Sandboxes', used: used.sandboxes, limit: limits.sandboxes, words: count },
-    { name: 'CPU', used: used.cpu, limit: limits.cpu, words: cores },
-    { name: 'Memory', used: used.memory_mb, limit: limits.memory_mb, words: formatMebibytes },
-    { name: 'Disk', used: used.disk_mb, limit: limits.disk_mb, words: formatMebibytes },
-  ];
   return (
     <div className="figures">
-      {amounts.map(({ name, used: has, limit, words }) =>
-        limit === null ? (
-          <div className="figure" key={name}>
-            <span className="name">{name}</span>
-            <strong>{words(has)}</strong>
-          </div>
-        ) : (
-          <Meter
-            key={name}
-            className="figure"
-            value={has}
-            maxValue={Math.max(limit, 1)}
-            valueLabel={`${words === cores ? count(has) : words(has)} of ${words(limit)}`}
-          >
-            {({ percentage, valueText }) => (
-              <>
-                <Label className="name">{name}</Label>
-                <strong>{valueText}</strong>
-                <span className={`bar ${percentage >= 90 ? 'full' : ''}`}>
-                  <span style={{ width: `${Math.min(percentage, 100)}%` }} />
-                </span>
-              </>
-            )}
-          </Meter>
-        ),
-      )}
+      <Amounts amounts={sandboxAmounts(quota)} />
       {pool === undefined || (pool.config.warmTarget === 0 && pool.config.maxInstances === 0) ? null : (
         <div className="figure">
           <span className="name">Kept ready, for everybody</span>

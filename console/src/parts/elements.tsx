@@ -19,6 +19,7 @@ import {
 } from 'react-aria-components';
 import { Link } from 'wouter';
 import { serverNow, timeAgo } from '../live/clock.ts';
+import { formatMoment } from '../live/time-format.ts';
 
 export interface ButtonProps extends AriaButtonProps {
   /** A further class. */
@@ -75,6 +76,7 @@ const PATHS = {
   runs: 'M5 4v16M5 6h9l-1.500 3L14 12H5',
   box: 'M12 3 4 7v10l8 4 8-4V7l-8-4Zm0 9 8-5M12 12v9M12 12 4 7',
   code: 'm8 7-5 5 5 5M16 7l5 5-5 5M14 4l-4 16',
+  settings: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 4.5v5M9 14.5v5',
   external: 'M14 4h6v6M20 4l-9 9M18 14v6H4V6h6',
   copy: 'M8 8h12v12H8zM16 8V4H4v12h4',
   qr: 'M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h2v2h-2zM18 18h2v2h-2zM18 14h2M14 18v2',
@@ -264,7 +266,7 @@ function subscribe(listener: () => void): () => void {
 export function Ago({ at }: { readonly at: string }) {
   const words = useSyncExternalStore(subscribe, () => timeAgo(now - Date.parse(at)));
   return (
-    <time dateTime={at} title={new Date(at).toLocaleString()}>
+    <time dateTime={at} title={formatMoment(at)}>
       {words}
     </time>
   );

@@ -4,6 +4,7 @@ import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
 import { useIsOn } from '../live/features.ts';
 import { usePageRights } from '../live/page-rights.ts';
+import { formatMoment } from '../live/time-format.ts';
 import { useAttempt, useNow, usePolled } from '../live/use-live.ts';
 import { Button, Choice, Icon, Problem } from '../parts/elements.tsx';
 import type { RunEvent } from '../runs/event-labels.ts';
@@ -228,7 +229,7 @@ function useTimeLeft(expiry: string | null, maxUntil: string | null) {
   const left = Math.max(0, Date.parse(expiry) - now);
   longest.current = Math.max(longest.current, left);
   const isLast = maxUntil !== null && Date.parse(expiry) >= Date.parse(maxUntil);
-  const latest = maxUntil === null ? '' : ` It ends ${new Date(maxUntil).toLocaleString()} at the latest.`;
+  const latest = maxUntil === null ? '' : ` It ends ${formatMoment(maxUntil)} at the latest.`;
   return {
     /** Of the time that a keepalive gives, 0 to 1. */
     share: left / longest.current,

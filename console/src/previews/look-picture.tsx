@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { Button as PlainButton, Heading } from 'react-aria-components';
 import { plainText } from '../../../base/plain-text.ts';
 import { addressOf, type Answer } from '../api/client.ts';
+import { formatMoment } from '../live/time-format.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button, Choice, Pending } from '../parts/elements.tsx';
 import { DialogButton } from '../parts/dialog-form.tsx';
@@ -65,7 +66,7 @@ function CompareLooks({ runId, look, onClose }: LookProps & { readonly onClose: 
       ) : (
         <>
           <p className="quiet">
-            {new Date(after.at).toLocaleString()}: {plainText(after.summary, 300)}
+            {formatMoment(after.at)}: {plainText(after.summary, 300)}
           </p>
           {before === undefined ? (
             <div className="pictures">
@@ -77,7 +78,7 @@ function CompareLooks({ runId, look, onClose }: LookProps & { readonly onClose: 
                 label="Before"
                 value={before.look_id}
                 onChange={setChosen}
-                options={others.map(({ look_id: id, at }) => ({ id, words: new Date(at).toLocaleString() }))}
+                options={others.map(({ look_id: id, at }) => ({ id, words: formatMoment(at) }))}
               />
               <Slider key={before.look_id} runId={runId} before={before} after={after} />
             </>
@@ -135,7 +136,7 @@ function LookImage({ runId, look, words, share = 100 }: LookImageProps) {
   return (
     <img
       src={addressOf('GET /api/runs/{id}/looks/{look}/{picture}', { id: runId, look: look.look_id, picture })}
-      alt={`${words}, ${new Date(look.at).toLocaleString()}`}
+      alt={`${words}, ${formatMoment(look.at)}`}
       // CSP forbids style attributes, but not the property that React sets.
       style={share === 100 ? {} : { clipPath: `inset(0 ${100 - share}% 0 0)` }}
       onError={() => setPicture('thumbnail')}

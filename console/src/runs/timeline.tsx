@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { useIsOn } from '../live/features.ts';
+import { formatMoment, formatTimeOfDay } from '../live/time-format.ts';
 import { Button, Choice, Empty, TextInput } from '../parts/elements.tsx';
 import { LookPicture } from '../previews/look-picture.tsx';
 import { placeAfter, usePlace } from '../sandboxes/use-place.ts';
@@ -100,8 +101,8 @@ function TimelineEvent({ runId, owner, event, isLinked }: TimelineEventProps) {
         title="Link to this event"
         {...(isLinked ? { 'aria-current': 'true' as const } : {})}
       >
-        <time dateTime={event.at} title={at.toLocaleString()}>
-          {formatMoment(at)}
+        <time dateTime={event.at} title={formatMoment(at)}>
+          {formatRecent(at)}
         </time>
       </Link>
     </li>
@@ -114,6 +115,6 @@ function toneOf({ type, data }: RunEvent): string {
 }
 
 /** The time; with the date if not today. */
-function formatMoment(at: Date): string {
-  return at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString();
+function formatRecent(at: Date): string {
+  return at.toDateString() === new Date().toDateString() ? formatTimeOfDay(at) : formatMoment(at);
 }

@@ -1,0 +1,52 @@
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { Missing } from '../parts/elements.tsx';
+import { About } from './about.tsx';
+import { General } from './general.tsx';
+import { Keys } from './keys.tsx';
+import { Usage } from './usage.tsx';
+import './settings.css';
+
+interface Section {
+  readonly id: string;
+  readonly name: string;
+  readonly show: (props: { readonly isAdmin: boolean }) => ReactNode;
+}
+
+const SECTIONS: readonly Section[] = [
+  { id: '', name: 'General', show: () => <General /> },
+  { id: 'keys', name: 'Keys', show: ({ isAdmin }) => <Keys isAdmin={isAdmin} /> },
+  { id: 'usage', name: 'Usage', show: () => <Usage /> },
+  { id: 'about', name: 'About', show: () => <About /> },
+];
+
+interface SettingsPageProps {
+  /** Of the section; empty: the first. */
+  readonly id: string;
+  readonly isAdmin: boolean;
+}
+
+/** Preferences of this browser, and what concerns the person and the installation. */
+export default function SettingsPage({ id, isAdmin }: SettingsPageProps) {
+  const section = SECTIONS.find((each) => each.id === id);
+  if (section === undefined) return <Missing what="page" />;
+  return (
+    <div className="settings">
+      <div className="page-head">
+        <h1>{section.id === '' ? 'Settings' : section.name}</h1>
+      </div>
+      <nav className="sections" aria-label="Settings">
+        {SECTIONS.map(({ id: each, name }) => (
+          <Link
+            key={each}
+            href={each === '' ? '/settings' : `/settings/${each}`}
+            aria-current={each === id ? 'page' : undefined}
+          >
+            {name}
+          </Link>
+        ))}
+      </nav>
+      <div className="section">{section.show({ isAdmin })}</div>
+    </div>
+  );
+}
