@@ -140,11 +140,13 @@ suite('the settings of the console, in a real browser', chromiumMissing, () => {
     await open('/about');
     await page.getByText('Porthole 0.2.0').waitFor();
     await page.getByText('Processes on one machine').waitFor();
+    await page.getByText('The configuration of this Porthole lists the people and the admins.').waitFor();
     expect(await page.getByText(/^local, /).count()).toBe(0);
     expect(await page.getByRole('link', { name: 'Send feedback' }).getAttribute('href')).toBe(
       'https://feedback.example.com/',
     );
     expect(await page.getByRole('link', { name: 'Documentation' }).count()).toBe(0);
+    await page.getByText(/^\d+ packages in this console$/).click();
     await page.getByText('react-aria-components').waitFor();
     const ada = await signIn(ADA_ADMIN);
     await ada.page.goto(`${here.porthole.host.url}/settings/about`);

@@ -2,7 +2,8 @@ import { type ReactNode, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { addressOf, call, request } from '../api/client.ts';
 import { useIsOn } from '../live/features.ts';
-import { useAnswer, useAttempt } from '../live/use-live.ts';
+import { useIsOnlyUser } from '../live/only-user.ts';
+import { useAttempt } from '../live/use-live.ts';
 import { Button, Icon, type IconName, Problem } from '../parts/elements.tsx';
 import { CopyButton } from '../parts/copy-text.tsx';
 import { keepToken } from './connect-agent.tsx';
@@ -138,15 +139,9 @@ function OwnAgent() {
   );
 }
 
-/** The person of this page, as a program must say it; undefined until it is known. */
-function useNeedsKey(): boolean | undefined {
-  const { value: session } = useAnswer('GET /api/session');
-  return session && session.user !== 'local';
-}
-
 /** How the command line shows a folder. The list of runs replaces this once the run exists. */
 function OwnProject({ onBack }: { readonly onBack: () => void }) {
-  const needsKey = useNeedsKey() === true;
+  const needsKey = useIsOnlyUser() === false;
   const { origin } = window.location;
   const variables = [
     ...(origin === 'http://127.0.0.1:8787' ? [] : [`PORTHOLE_URL=${origin}`]),
@@ -183,7 +178,7 @@ function OwnProject({ onBack }: { readonly onBack: () => void }) {
 
 /** The command with which a program starts a run here. */
 function RunCommand() {
-  const key = useNeedsKey() === true ? " -H 'Authorization: Bearer YOUR_API_KEY'" : '';
+  const key = useIsOnlyUser() === false ? " -H 'Authorization: Bearer YOUR_API_KEY'" : '';
   const text = `curl -X POST ${window.location.origin}/api/runs${key} -H 'Content-Type: application/json' -d '{"title": "My first run"}'`;
   return <Command label="Command that starts a run" text={text} />;
 }

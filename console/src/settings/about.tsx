@@ -20,6 +20,15 @@ const SIGN_IN: Readonly<Record<Installation['sign_in'], string>> = {
   keys_and_oidc: 'Identity provider and API keys',
 };
 
+/** Where people and their roles are kept: Porthole itself has no list of them. */
+const PEOPLE: Readonly<Record<Installation['sign_in'], string>> = {
+  none: 'You are the only user.',
+  keys: 'The configuration of this Porthole lists the people and the admins.',
+  oidc: 'Your identity provider manages people and roles. Porthole knows each when they sign in, and has no list of members.',
+  keys_and_oidc:
+    'Your identity provider and the configuration of this Porthole manage people and roles. Porthole has no list of members.',
+};
+
 /** Packages in this page, with their licences. Set by the build. */
 declare const LICENCES: readonly (readonly [name: string, licence: string])[];
 
@@ -49,6 +58,7 @@ export function About() {
             {value.sandboxes === null ? null : <span className="quiet note">{value.sandboxes}</span>}
           </Fact>
           <Fact name="Sign-in">{SIGN_IN[value.sign_in]}</Fact>
+          <Fact name="People">{PEOPLE[value.sign_in]}</Fact>
         </dl>
       </section>
       <Limits limits={value.limits} previews={value.previews} />
@@ -109,26 +119,26 @@ function Limits({ limits, previews }: Pick<Installation, 'limits' | 'previews'>)
         <h2 id="limits">Limits</h2>
       </div>
       <dl className="facts-list">
-        <Fact name="Idle sandboxes">stop after {minutes(limits.idle_minutes)} without activity</Fact>
-        <Fact name="Stopped sandboxes">are deleted after {hours(limits.retention_hours)}</Fact>
+        <Fact name="Idle sandboxes">Stop after {minutes(limits.idle_minutes)} without activity</Fact>
+        <Fact name="Stopped sandboxes">Are deleted after {hours(limits.retention_hours)}</Fact>
         <Fact name="Running sandboxes">
           {limits.running_sandboxes === null
-            ? 'no limit for all people together'
+            ? 'No limit'
             : `${limits.running_sandboxes.toLocaleString()} for all people together`}
         </Fact>
-        <Fact name="Uploads">up to {limits.file_mib.toLocaleString()} MiB a file</Fact>
+        <Fact name="Uploads">Up to {limits.file_mib.toLocaleString()} MiB a file</Fact>
         {previews === null ? (
-          <Fact name="Previews">have no URLs here</Fact>
+          <Fact name="Previews">Have no URLs here</Fact>
         ) : (
           <>
             <Fact name="Previews">
-              {previews.per_run} in a run, {previews.total} for all people together
+              {previews.per_run} for each run, {previews.total} for all people together
             </Fact>
             <Fact name="Ports">
               {previews.port_min} to {previews.port_max}
             </Fact>
             <Fact name="A preview ends">
-              after {minutes(previews.idle_minutes)} without visitors, and after{' '}
+              After {minutes(previews.idle_minutes)} without visitors, and after{' '}
               {hours(previews.lifetime_hours)} in any case
             </Fact>
           </>
@@ -144,14 +154,17 @@ function Licences() {
       <div className="section-head">
         <h2 id="licences">Licences</h2>
       </div>
-      <p>Porthole is licensed under the Apache License 2.0. This console contains:</p>
-      <ul className="licences">
-        {LICENCES.map(([name, licence]) => (
-          <li key={name}>
-            {name} <span className="quiet">{licence}</span>
-          </li>
-        ))}
-      </ul>
+      <p>Porthole is licensed under the Apache License 2.0.</p>
+      <details>
+        <summary>{plural(LICENCES.length, 'package')} in this console</summary>
+        <ul className="licences">
+          {LICENCES.map(([name, licence]) => (
+            <li key={name}>
+              {name} <span className="quiet">{licence}</span>
+            </li>
+          ))}
+        </ul>
+      </details>
     </section>
   );
 }

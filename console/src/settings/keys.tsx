@@ -5,6 +5,7 @@ import { type Answer, call } from '../api/client.ts';
 import { TableHead } from '../lists/table-head.tsx';
 import { serverNow } from '../live/clock.ts';
 import { formatDate, formatMoment } from '../live/time-format.ts';
+import { useIsOnlyUser } from '../live/only-user.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { CopyButton } from '../parts/copy-text.tsx';
 import { FormDialog, ModalDialog } from '../parts/dialog-form.tsx';
@@ -47,6 +48,7 @@ const EVERY_MS = 15_000;
 export function Keys({ isAdmin }: { readonly isAdmin: boolean }) {
   const [isAll, setAll] = useState(false);
   const [created, setCreated] = useState<Created>();
+  const isOnlyUser = useIsOnlyUser();
   const query = isAll ? { all: 'true' as const } : {};
   const { value, problem, reload } = useAnswer('GET /api/keys', { query }, EVERY_MS);
   const add = (key: Created) => {
@@ -59,7 +61,7 @@ export function Keys({ isAdmin }: { readonly isAdmin: boolean }) {
         <p className="quiet">A key lets a program use the API as you. Give each program its own.</p>
         <NewKey onCreated={add} />
       </div>
-      {isAdmin ? (
+      {isAdmin && isOnlyUser === false ? (
         <Check isSelected={isAll} onChange={setAll}>
           Show everyone’s keys
         </Check>
@@ -113,12 +115,13 @@ function KeyTable({ keys, showsOwner, onChange }: KeyTableProps) {
               <span className="id">{key.prefix}…</span>
               <span className="quiet narrow">
                 {showsOwner ? `${plainText(key.user, 100)} · ` : ''}
-                {scopeName(key)} · <Expiry at={key.expires_at} />
+                {scopeName(key)} · <Expiry at={key.expires_at} before="until " />
               </span>
             </td>
             {showsOwner ? (
               <td className="wide">
-                {plainText(key.user, 100)} <span className="quiet">{plainText(key.org, 100)}</span>
+                <span className="strong">{plainText(key.user, 100)}</span>{' '}
+                <span className="quiet">{plainText(key.org, 100)}</span>
               </td>
             ) : null}
             <td className="wide">
@@ -154,10 +157,11 @@ function scopeName({ scope }: Key): string {
   return SCOPES.find(({ id }) => id === scope)?.words ?? scope;
 }
 
-function Expiry({ at }: { readonly at: string }) {
+function Expiry({ at, before = '' }: { readonly at: string; readonly before?: string }) {
   if (Date.parse(at) <= serverNow()) return <span className="state bad">expired</span>;
   return (
     <time dateTime={at} title={formatMoment(at)}>
+      {before}
       {formatDate(at)}
     </time>
   );

@@ -68,6 +68,14 @@ export async function makeScene(porthole: TestHost): Promise<Scene> {
   const nightly = list.sandboxes.find(({ name }) => name === 'nightly-build')?.id ?? '';
   await porthole.call('POST', `/v1/sandbox/${nightly}/stop`);
 
+  const keys = [
+    ['Laptop', 'full', 365],
+    ['Renovate', 'agent', 90],
+    ['Nightly build', 'read', 30],
+  ] as const;
+  for (const [name, scope, days] of keys)
+    await porthole.call('POST', '/api/keys', { body: { name, scope, expires_in: days * 86_400 } });
+
   const asking = await makeRun(porthole, undefined, { title: 'Try the new editor for recipes' });
   await serve(porthole, asking.sandboxId, '<title>Recipes</title><h1>Recipes</h1>');
   const shown = await makeRun(porthole, undefined, { title: 'Rebuild the pricing page' });

@@ -37,6 +37,14 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
       path: '/',
       show: (page) => page.getByRole('button', { name: 'Try it' }).waitFor(),
     },
+    'first-project': {
+      where: 'new',
+      path: '/',
+      async show(page) {
+        await page.getByRole('button', { name: 'Show the command' }).click();
+        await page.getByText('Waiting for your project…').waitFor();
+      },
+    },
     'sign-in': { where: 'secured', path: '/', show: (page) => page.getByLabel('API key').waitFor() },
     runs: { path: '/', show: (page) => page.getByRole('link', { name: 'Weekly report' }).waitFor() },
     run: {
@@ -85,6 +93,22 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
         await page.getByRole('article', { name: 'What the run gave' }).getByText('dearer').first().waitFor();
       },
     },
+    settings: { path: '/settings', show: heading('Settings') },
+    keys: { path: '/settings/keys', show: (page) => page.getByText('Nightly build').waitFor() },
+    'no-keys': {
+      where: 'new',
+      path: '/settings/keys',
+      show: (page) => page.getByText('No keys yet').waitFor(),
+    },
+    'new-key': {
+      path: '/settings/keys',
+      async show(page) {
+        await page.getByRole('button', { name: 'New key' }).click();
+        await page.getByRole('dialog').waitFor();
+      },
+    },
+    usage: { path: '/settings/usage', show: (page) => page.getByText('Your usage').waitFor() },
+    about: { path: '/settings/about', show: (page) => page.getByText('Installation').waitFor() },
     // Last: it is in front of every page.
     approval: {
       path: `/runs/${asking.runId}`,
