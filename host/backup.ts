@@ -163,7 +163,11 @@ async function hasEnd(tar: FileHandle): Promise<boolean> {
 
 function backupFile(target: string, now: Date): string {
   const path = resolve(target);
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    // A slash at the end names a folder: a file of that name would be in its place.
+    if (target.endsWith('/')) throw new DataFolderError(`${path} is not a folder. Create it first.`);
+    return path;
+  }
   return join(path, `porthole-${now.toISOString().slice(0, 19).replaceAll(':', '-')}Z.tar`);
 }
 

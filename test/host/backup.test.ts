@@ -57,6 +57,13 @@ test('refuses to overwrite a file, and to back up what is no data folder', async
   expect(await command(['backup'], folder)).toMatchObject({ code: 2 });
 });
 
+test('refuses a folder that does not exist', async () => {
+  expect(await command(['backup', `${join(folder, 'missing')}/`], porthole.dataDir)).toMatchObject({
+    code: 1,
+    stderr: `${join(folder, 'missing')} is not a folder. Create it first.\n`,
+  });
+});
+
 test('refuses to restore into the folder of a running host', async () => {
   const { code, stderr } = await command(['restore', file], porthole.dataDir);
   expect([code, stderr]).toEqual([1, expect.stringContaining('Another Porthole already uses')]);
