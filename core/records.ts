@@ -1,5 +1,6 @@
 import type { ApprovalRecords, PolicyRecords } from './approvals/approval-store.ts';
 import type { ApiKeyRecords } from './auth/api-key-store.ts';
+import type { AccessRecords } from './previews/access-store.ts';
 import type { ArchiveRecords } from './archives/archive-store.ts';
 import type { DelegationRecords } from './delegations/delegation-store.ts';
 import type {
@@ -33,6 +34,7 @@ export interface Records {
   readonly sandboxes: SandboxRecords;
   readonly capacity: SandboxCapacity;
   readonly previews: PreviewRecords;
+  readonly access: AccessRecords;
   readonly timeline: TimelineRecords;
   readonly approvals: ApprovalRecords;
   readonly policies: PolicyRecords;

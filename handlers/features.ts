@@ -21,6 +21,8 @@ import { opsRoutes } from './ops/ops-routes.ts';
 import { findElementRoute } from './pages/element-route.ts';
 import { keptLookRoutes } from './pages/kept-look-routes.ts';
 import { pageRoutes } from './pages/page-routes.ts';
+import { accessRoutes } from './previews/access-routes.ts';
+import { openPageRoute } from './previews/open-page.ts';
 import { diagnoseRoute } from './previews/diagnosis-route.ts';
 import { portForwardRoutes } from './previews/preview-routes.ts';
 import { tunnelRoutes } from './previews/tunnel-routes.ts';
@@ -72,7 +74,10 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...policyRoutes,
     ],
   },
-  previews: { needs: ['runs'], routes: [...portForwardRoutes, diagnoseRoute, ...tunnelRoutes] },
+  previews: {
+    needs: ['runs'],
+    routes: [...portForwardRoutes, ...accessRoutes, openPageRoute, diagnoseRoute, ...tunnelRoutes],
+  },
   pages: { needs: ['previews'], routes: [...pageRoutes, ...keptLookRoutes, findElementRoute] },
   mcp: { needs: ['runs', 'previews'], routes: [callMcpRoute, ...oauthMetadataRoutes] },
   sandboxes: {

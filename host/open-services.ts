@@ -197,6 +197,7 @@ export async function openServices({
         probe: appProbe,
         pages,
         previewSettings: config.preview,
+        tokens,
         clock,
         ids: randomIds,
       },

@@ -46,6 +46,8 @@ export interface RequestRewrite {
   readonly plain: boolean;
   /** Address of the client, for X-Forwarded-For. */
   readonly client: string;
+  /** Who visits, for X-Porthole-Viewer. */
+  readonly viewer?: string | undefined;
 }
 
 /** How the body of a request is framed. */
@@ -91,11 +93,32 @@ const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([
  * The console's own cookies. Browsers scope cookies by host and not by port, so an app on another
  * port of that host receives them.
  */
-const OWN_COOKIE = /^(?:__Host-)?porthole-(?:session|sign-in)=/;
+const OWN_COOKIE = /^(?:__Host-)?porthole-(?:session|sign-in|view|pass)=/;
 /** Names of the local machine. */
 const LOCAL_NAME = /^(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])$/i;
 const ABSOLUTE_URL = /^(?:https?:)?\/\/([^/?#@\\]+?)(?::(\d{1,5}))?(?=[/?#]|$)/i;
 const DOMAIN_ATTRIBUTE = /;[ \t]*domain[ \t]*(?:=|;|$)/i;
+
+/**
+ * Headers of a response that no shared cache may keep: a cache would show it to everyone (RFC 9111
+ * section 5.2.2.7, RFC 9213).
+ */
+export function privateHeaders(headers: readonly string[]): string[] {
+  const kept: string[] = [];
+  let isPrivate = false;
+  for (let at = 0; at < headers.length; at += 2) {
+    const [name = '', value = ''] = [headers[at], headers[at + 1]];
+    const lower = name.toLowerCase();
+    if (lower === 'surrogate-control' || lower.endsWith('cdn-cache-control')) continue;
+    if (lower !== 'cache-control') kept.push(name, value);
+    else {
+      const directives = value.split(',').filter((each) => !/^\s*(?:public|s-maxage|private)\b/i.test(each));
+      isPrivate = true;
+      kept.push(name, ['private', ...directives.map((each) => each.trim())].join(', '));
+    }
+  }
+  return isPrivate ? kept : [...kept, 'Cache-Control', 'private'];
+}
 
 /** The origin of this Host in a browser. */
 export function originOf({ scheme, host }: Pick<PreviewView, 'scheme' | 'host'>): string {
@@ -127,7 +150,10 @@ export function decideOrigin(
 }
 
 /** The app's port behind the public origin of a sibling. */
-function siblingPort(origin: string, { scheme, host: ownHost, siblings }: PreviewView): number | undefined {
+export function siblingPort(
+  origin: string,
+  { scheme, host: ownHost, siblings }: PreviewView,
+): number | undefined {
   const prefix = `${scheme}://`;
   if (!origin.startsWith(prefix)) return undefined;
   const host = origin.slice(prefix.length);
@@ -178,6 +204,7 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
     head += `X-Forwarded-Host: ${host}\r\nX-Forwarded-Port: ${port}\r\n`;
   }
   if (!isLocal || scheme === 'http') head += `X-Forwarded-Proto: ${scheme}\r\n`;
+  if (rewrite.viewer !== undefined) head += `X-Porthole-Viewer: ${rewrite.viewer}\r\n`;
   return `${head}X-Forwarded-For: ${rewrite.client}\r\n\r\n`;
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { AccessGate, Visit } from './access/access-gate.ts';
 import type { OriginDecision, PreviewView, Scheme } from './preview-headers.ts';
 import type { PreviewStatus } from './status-page.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
@@ -39,6 +40,10 @@ export interface AdmittedRequest {
   readonly view: PreviewView;
   readonly origin: OriginDecision;
   readonly client: string;
+  /** Of a preview that is not open to everyone. */
+  readonly visit?: Visit | undefined;
+  /** Renews the visitor's cookie. */
+  readonly setCookie?: string | undefined;
 }
 
 export interface PreviewProxyDeps {
@@ -64,6 +69,8 @@ export interface PreviewProxyDeps {
   frameAncestors(target: PreviewTarget): readonly string[];
   /** The other live previews of the run and sandbox of `target`. Called for every request. */
   siblings(target: PreviewTarget): Siblings;
+  /** @default - previews are open to everyone who has their URL */
+  readonly gate?: AccessGate | undefined;
   /** A form of the token that logs may contain. */
   fingerprint(token: string): string;
   readonly log: PreviewProxyLog;

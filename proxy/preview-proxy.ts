@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endWith } from './front/raw-answer.ts';
+import type { AccessGate } from './access/access-gate.ts';
+import { answerPreflight, enter, isEntrance, sendAway } from './access/entrance.ts';
 import { HttpExchange } from './exchange/http-exchange.ts';
 import { PreviewBackend } from './exchange/preview-backend.ts';
-import { decideOrigin } from './preview-headers.ts';
+import { decideOrigin, type PreviewView } from './preview-headers.ts';
 import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
 import { answerWithPage, rawPageAnswer } from './status-answer.ts';
@@ -13,6 +15,8 @@ import { WebSocketExchange, isWebSocketKey } from './exchange/websocket-exchange
 
 /** How long running requests may take when the proxy closes, in milliseconds. */
 const DRAIN_MS = 5_000;
+/** How late a request may end after its visit, in milliseconds. */
+const VISITS_EVERY_MS = 1_000;
 
 export interface PreviewProxy {
   /**
@@ -24,6 +28,8 @@ export interface PreviewProxy {
    * Serves a WebSocket handshake for the preview `token`; `head` is what the client sent after it.
    */
   handleUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer, token: string): void;
+  /** Ends open requests and WebSockets of visitors who may no longer pass. */
+  limit(target: Pick<PreviewTarget, 'token' | 'access'>): void;
   /** Destroys every connection of a preview that has ended, idle or open, WebSockets included. */
   revoke(target: Pick<PreviewTarget, 'token'>): void;
   /**
@@ -35,7 +41,8 @@ export interface PreviewProxy {
 
 /** The decision about a request: the page it gets, or the backend that serves it. */
 type Decision =
-  | { readonly page: PreviewStatus; readonly context?: StatusPageContext }
+  | { readonly page: PreviewStatus; readonly context?: StatusPageContext; readonly view?: PreviewView }
+  | { readonly location: string }
   | { readonly backend: PreviewBackend; readonly admitted: AdmittedRequest };
 
 /** The data path of the preview gateway: streams, validates both sides strictly, stores nothing. */
@@ -58,6 +65,24 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     return backend;
   };
 
+  /** Ends requests and WebSockets that last longer than their visit may, while there are visits. */
+  let watching: NodeJS.Timeout | undefined;
+  const watchVisits = (): void => {
+    watching ??= setInterval(() => {
+      const visited = [...backends.values()]
+        .flatMap((backend) => backend.exchanges)
+        .filter(({ visit }) => visit !== undefined);
+      for (const exchange of visited) {
+        if (exchange.visit !== undefined && deps.gate?.isOver(exchange.visit)) exchange.abort();
+      }
+      if (visited.length === 0) stopWatching();
+    }, VISITS_EVERY_MS).unref();
+  };
+  const stopWatching = (): void => {
+    clearInterval(watching);
+    watching = undefined;
+  };
+
   const decide = (found: PreviewLookup, req: IncomingMessage, isUpgrade: boolean): Decision => {
     if (found.kind === 'unknown') return { page: 'unknown' };
     if (found.kind === 'ended') return { page: found.reason };
@@ -66,11 +91,18 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     if (closing) return { page: 'starting', context: target };
     const { scheme, host, client } = deps.visitor(req, target);
     const view = { scheme, host, targetPort: target.targetPort, siblings: deps.siblings(target) };
+    const access = deps.gate?.decide(req, target, host);
+    if (access?.kind === 'opens') return access;
+    if (access?.kind === 'refused') return { page: 'access_required', view };
     const origin = decideOrigin(req, view, isUpgrade);
     if (origin === 'refuse') return { page: 'foreign_origin', context: target };
     const backend = backendOf(target);
     if (backend.full) return { page: 'busy', context: target };
-    return { backend, admitted: { view, origin, client } };
+    if (access?.visit !== undefined) watchVisits();
+    return {
+      backend,
+      admitted: { view, origin, client, visit: access?.visit, setCookie: access?.setCookie },
+    };
   };
 
   /** Calls back synchronously for a live preview, and later if the store needs a look-up. */
@@ -100,10 +132,31 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         answerWithPage(req, res, page, context, expectsContinue);
         deps.metrics.answered(res.statusCode, page);
       };
+      const letIn = async (gate: AccessGate, target: PreviewTarget): Promise<void> => {
+        if (expectsContinue) res.writeContinue();
+        const { host } = deps.visitor(req, target);
+        const isEntered = await enter(gate, { req, res, target, host });
+        if (isEntered) deps.metrics.answered(res.statusCode, 'access_required');
+        else if (!res.destroyed) answer('bad_ticket');
+      };
       const serve = (found: PreviewLookup): void => {
         if (res.destroyed) return;
+        if (deps.gate !== undefined && found.kind === 'live' && isEntrance(req)) {
+          letIn(deps.gate, found.target).catch((error: unknown) => {
+            deps.log.warn({ preview: deps.fingerprint(token), err: error }, 'a visit could not begin');
+            res.destroy();
+          });
+          return;
+        }
         const decision = decide(found, req, false);
-        if ('page' in decision) return answer(decision.page, decision.context);
+        if ('location' in decision) {
+          sendAway(req, res, decision.location);
+          return deps.metrics.answered(res.statusCode, 'access_required');
+        }
+        if ('page' in decision) {
+          if (decision.view !== undefined && answerPreflight(req, res, decision.view)) return;
+          return answer(decision.page, decision.context);
+        }
         const { backend, admitted } = decision;
         new HttpExchange(deps, backend, { req, res, expectsContinue, admitted }).start();
       };
@@ -120,12 +173,21 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         if (socket.destroyed) return;
         const decision = decide(found, req, true);
         const key = req.headers['sec-websocket-key'];
+        if ('location' in decision) return answer('access_required');
         if ('page' in decision) return answer(decision.page, decision.context);
         if (!isWebSocketKey(key)) return answer('bad_handshake');
         const { backend, admitted } = decision;
         new WebSocketExchange(deps, backend, { req, socket, early: head, key, admitted }).start();
       };
       lookUp(token, req, serve, () => answer('unreachable'));
+    },
+
+    limit({ token, access }) {
+      const { gate } = deps;
+      if (gate === undefined) return;
+      for (const exchange of backends.get(token)?.exchanges ?? []) {
+        if (!gate.isAllowed(exchange.visit, access)) exchange.abort();
+      }
     },
 
     revoke({ token }) {
@@ -135,6 +197,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
 
     async close(drainMs = DRAIN_MS) {
       closing = true;
+      stopWatching();
       const all = [...backends.values()];
       for (const backend of all) backend.destroyUpgrades();
       const busy = (): boolean => all.some((backend) => backend.open > 0);

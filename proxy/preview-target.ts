@@ -1,3 +1,13 @@
+/** Who may pass to a preview's app, as the functions have decided. */
+export interface AccessPolicy {
+  /** `link`: everyone who has the URL. At any other level a visitor needs a visit. */
+  readonly level: string;
+  /** Visits of an earlier epoch have ended. */
+  readonly epoch: number;
+  /** Ids of revoked links: their visits have ended. Within one epoch the list only grows. */
+  readonly revoked: readonly string[];
+}
+
 /** Destination of a live preview. Two targets of one token are the same if sandbox and port are. */
 export interface PreviewTarget {
   readonly runId: string;
@@ -5,6 +15,8 @@ export interface PreviewTarget {
   readonly targetPort: number;
   /** The capability; never logged, never a label. */
   readonly token: string;
+  /** @default - everyone who has the URL may pass */
+  readonly access?: AccessPolicy | undefined;
 }
 
 /** Result of looking a token up in the store of previews. */

@@ -12,6 +12,8 @@ export type PreviewStatus =
   | 'stopped'
   | 'orphaned'
   | 'too_many_requests'
+  | 'access_required'
+  | 'bad_ticket'
   | 'unknown';
 
 export interface StatusPageContext {
@@ -180,6 +182,22 @@ function word(status: PreviewStatus, { targetPort, detail }: StatusPageContext):
         title: 'Too many unknown previews',
         why: 'This address asked for many preview URLs that do not exist.',
         remedy: 'Wait a minute, then open the URL again. Live previews open meanwhile.',
+      };
+    case 'access_required':
+      return {
+        statusCode: 401,
+        mayPass: false,
+        title: 'This preview is not open to everyone',
+        why: 'Its owner decides who may open it.',
+        remedy: 'Open its URL in a browser and sign in, or ask its owner for a link.',
+      };
+    case 'bad_ticket':
+      return {
+        statusCode: 403,
+        mayPass: false,
+        title: 'This way in is not valid',
+        why: 'It was used before, it has ended, or it belongs to another preview.',
+        remedy: 'Open the preview’s URL or its link again, or ask its owner for a new link.',
       };
     case 'unknown':
       return {

@@ -2,9 +2,11 @@ import { LRUCache } from 'lru-cache';
 import type { JWTPayload, KeyObject } from 'jose';
 import { PortholeError } from '#base/errors.ts';
 import type { AgentClaims, SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
-import { formatPreviewToken } from '#core/previews/preview-token.ts';
+import { base32, formatPreviewToken } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
+import { publicKeyText } from '#protocol/guest/guest-pod.ts';
+import { signTicket } from '#protocol/guest/visit-tickets.ts';
 import type { KeySet, SigningKey } from '#protocol/guest/key-set.ts';
 
 /** Verified tokens cached per kind. A miss costs one signature check. */
@@ -48,6 +50,11 @@ export function createSignedTokens(keys: KeySet): Tokens {
       }
       return formatPreviewToken(key.previewMac(`${runId}\0${targetPort}\0${generation}`));
     },
+
+    signTicket: (kind, ticket) => signTicket(keys.current.visit, kind, ticket),
+    ticketKeys: [...keys.byKid.values()].map(({ visit }) => publicKeyText(visit)),
+    pseudonym: (preview, visitor) =>
+      `visitor-${base32(keys.current.previewMac(`visitor\0${preview}\0${visitor}`)).slice(0, 12)}`,
 
     signAgent: ({ runId, expiresAt, inside, version = 0 }) => {
       const exp = Math.floor(expiresAt.getTime() / 1_000);

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { endpointOf } from '#core/network/network-host.ts';
 import { ofSight } from '#core/pages/classify-sight.ts';
 import type { Interruption, PageFacts, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
+import { PASS_COOKIE } from '#protocol/guest/visit-tickets.ts';
 import { findBarriers, loadAxe } from './accessibility.ts';
 import { readOverlay, type ShownOverlay, viteError } from './error-overlays.ts';
 import { findElement } from './find-element.ts';
@@ -173,6 +174,7 @@ class PageVisitRun {
   async #open(): Promise<string | null> {
     const { origin, path } = this.#visit;
     try {
+      await this.#showPasses();
       const answer = await this.#page.goto(origin + path, { waitUntil: 'commit', timeout: NAVIGATE_MS });
       // A person would be asked for them. The headless shell shows the body instead.
       const isAsked = answer?.status() === 401 && 'www-authenticate' in answer.headers();
@@ -184,6 +186,19 @@ class PageVisitRun {
       return found ?? (/Timeout/.test(message) ? 'timeout' : 'failed');
     }
     return null;
+  }
+
+  /** A cookie, not a header: WebSockets have it too. */
+  async #showPasses(): Promise<void> {
+    const cookies = [this.#visit, ...this.#visit.siblings].flatMap(({ origin, pass }) => {
+      if (pass === undefined) return [];
+      // Chromium sends secure cookies to localhost without TLS, but takes none for it here.
+      const url = origin.replace(/^http:/, 'https:');
+      return [
+        { name: PASS_COOKIE, value: pass, url, secure: true, httpOnly: true, sameSite: 'None' as const },
+      ];
+    });
+    if (cookies.length > 0) await this.#prepared.context.addCookies(cookies);
   }
 
   async #act(): Promise<PageObservation['failedStep']> {

@@ -4,6 +4,7 @@ import type { Preview, PreviewPlane, PreviewSpec, Readiness } from '#core/previe
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { isAmongFirst, tooManyPreviews } from '#core/previews/preview-limits.ts';
 import { clampExpiry } from '#core/previews/preview-lifetime.ts';
+import { isOutdated } from '#proxy/access/access-gate.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import {
   creationTimes,
@@ -41,6 +42,8 @@ export interface LocalPlane extends PreviewPlane {
   lookupPort(at: Pick<Preview, 'runId' | 'sandboxId' | 'targetPort'>): Preview | undefined;
   /** Calls the listener for every preview that ends, so that its open connections can be cut. */
   onClosed(listener: (preview: Preview) => void): void;
+  /** Calls the listener for every preview when its access changes. */
+  onLimited(listener: (preview: Preview) => void): void;
 }
 
 /**
@@ -58,6 +61,7 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
   /** Names of the previews that no start has confirmed yet. */
   const unconfirmed = new Set<string>();
   const listeners: ((preview: Preview) => void)[] = [];
+  const limitListeners: ((preview: Preview) => void)[] = [];
   const nextCreation = creationTimes(
     clock,
     [...live.values()].map(({ createdAt }) => createdAt),
@@ -104,6 +108,7 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       return undefined;
     },
     onClosed: (listener) => void listeners.push(listener),
+    onLimited: (listener) => void limitListeners.push(listener),
 
     // All previews of one machine are in one zone, whatever their owner's org.
     async open({ org: _org, ...spec }: PreviewSpec) {
@@ -127,6 +132,19 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       const stored = live.get(preview.name);
       if (stored?.uid === preview.uid && unconfirmed.has(stored.name)) write(stored);
       return probeApp(sandboxes, preview, signal);
+    },
+
+    async findNamed(name) {
+      const stored = live.get(name);
+      return stored && withUrl(stored);
+    },
+
+    async setAccess({ name, uid }, access) {
+      const stored = live.get(name);
+      if (stored?.uid !== uid || isOutdated(access, stored.access)) return;
+      const limited = unconfirmed.has(name) ? { ...stored, access } : write({ ...stored, access });
+      live.set(name, limited);
+      for (const listener of limitListeners) listener(withUrl(limited));
     },
 
     async find(token) {

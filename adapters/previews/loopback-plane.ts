@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { PortholeError } from '#base/errors.ts';
 import type { Clock } from '#base/clock-and-ids.ts';
 import type { Preview, PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
+import type { PreviewAccess } from '#protocol/preview-access.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { isAmongFirst, tooManyPreviews } from '#core/previews/preview-limits.ts';
 import { previewName, tokenFingerprint } from '#core/previews/preview-token.ts';
@@ -107,6 +109,7 @@ export function createLoopbackPlane({
     lastUsed: () => Promise.resolve(undefined),
 
     async open(spec) {
+      checkOpen(spec.access);
       const name = previewName(spec.token);
       // Do not await between this check and the entry below: two concurrent opens would both
       // listen.
@@ -127,6 +130,8 @@ export function createLoopbackPlane({
       if (session?.preview.uid === uid) session.preview = { ...session.preview, version: CONFIRMED };
       return probeApp(sandboxes, preview, signal);
     },
+    findNamed: (name) => Promise.resolve(sessions.get(name)?.preview),
+    setAccess: async (_preview, access) => checkOpen(access),
     find: (token) => Promise.resolve(sessions.get(previewName(token))?.preview),
     touch: () => Promise.resolve(undefined),
 
@@ -209,4 +214,14 @@ async function carry(client: Socket, dialled: Promise<Duplex>, serve: () => void
   });
   client.once('end', () => upstream.end());
   client.resume();
+}
+
+/** @throws PortholeError `preview_not_enabled` */
+function checkOpen(access: PreviewAccess | undefined): void {
+  if (access === undefined || access.level === 'link') return;
+  throw new PortholeError(
+    'preview_not_enabled',
+    `Nothing enforces the access level ${access.level} here: previews are loopback ports`,
+    { remedy: 'ask your administrator to set Sandbox__Preview__Enabled=true.' },
+  );
 }

@@ -8,6 +8,7 @@ import { isPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { Clock } from '#base/clock-and-ids.ts';
 import { anySignal } from '#base/concurrency.ts';
+import { PreviewAccessSchema } from '#protocol/preview-access.ts';
 import { PreviewFactsSchema } from '#protocol/preview-facts.ts';
 import { askForPage } from './http-app-probe.ts';
 
@@ -47,6 +48,7 @@ const StoredSchema = PreviewFactsSchema.extend({
   name: z.string(),
   token: z.string().refine(isPreviewToken),
   createdAt: PreviewFactsSchema.shape.startedAt,
+  access: PreviewAccessSchema.optional(),
   localPort: z.number(),
   uid: z.string(),
   version: z.string(),

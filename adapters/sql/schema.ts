@@ -9,6 +9,7 @@ import type {
   ToolSource,
   ToolVersionRecord,
 } from '#core/editor/editor-store.ts';
+import type { PortAccess, PreviewLink, PreviewVisit } from '#core/previews/access-store.ts';
 import type { EndReason } from '#core/previews/preview-records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
@@ -88,6 +89,14 @@ export interface SqlSchema {
     target_port: number;
     generation: number;
   };
+  preview_access: Columns<Omit<PortAccess, 'revoked'>> & {
+    run_id: string;
+    target_port: number;
+    /** JSON list of ids. */
+    revoked: string;
+  };
+  preview_links: Columns<PreviewLink>;
+  preview_visits: Columns<PreviewVisit>;
   preview_tombstones: {
     token_sha256: string;
     run_id: string;
@@ -522,5 +531,27 @@ export const MIGRATIONS: readonly Migration[] = [
     create unique index api_keys_by_digest on api_keys (digest);
     create index api_keys_of_owner on api_keys (owner_org, owner_user, created_at, id);
     create index api_keys_by_time on api_keys (created_at, id)`,
+  },
+
+  // Who may open previews, by which links, and who did. An empty link_id: without a link.
+  {
+    name: '0028-preview-access',
+    sql: `
+    create table preview_access (
+      run_id TEXT not null, target_port integer not null, level TEXT not null, epoch integer not null,
+      revoked TEXT not null, password TEXT,
+      constraint preview_access_key primary key (run_id, target_port));
+    create table preview_links (
+      id TEXT primary key, run_id TEXT not null, target_port integer not null, label TEXT not null,
+      level TEXT not null, digest TEXT not null, password TEXT,
+      uses integer not null, max_uses integer, created_by TEXT not null, created_at TEXT not null,
+      expires_at TEXT, last_used_at TEXT);
+    create index preview_links_by_port on preview_links (run_id, target_port, id);
+    create index preview_links_by_expiry on preview_links (expires_at);
+    create table preview_visits (
+      run_id TEXT not null, target_port integer not null, viewer TEXT not null, link_id TEXT not null,
+      first_at TEXT not null, last_at TEXT not null,
+      constraint preview_visits_key primary key (run_id, target_port, viewer, link_id));
+    create index preview_visits_by_time on preview_visits (last_at)`,
   },
 ];

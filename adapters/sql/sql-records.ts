@@ -5,6 +5,7 @@ import { PortholeError } from '#base/errors.ts';
 import type { EventData, RunEvent, TimelineRecords } from '#core/runs/timeline.ts';
 import type { Records } from '#core/records.ts';
 import { apiKeyRecords } from './api-key-records.ts';
+import { accessRecords } from './access-records.ts';
 import { approvalRecords } from './approval-records.ts';
 import { archiveRecords } from './archive-records.ts';
 import { delegationRecords } from './delegation-records.ts';
@@ -101,6 +102,7 @@ export function sqlRecords(
     sandboxes: sandboxRecords(session, env),
     capacity: sandboxCapacity(session, env),
     previews: previewRecords(session),
+    access: accessRecords(session),
     timeline: timelineRecords(session),
     approvals: approvalRecords(session),
     policies: policyRecords(session),

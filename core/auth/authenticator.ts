@@ -1,4 +1,5 @@
 import type { Caller } from '../callers.ts';
+import type { TicketKind, VisitTicket } from '#protocol/guest/visit-tickets.ts';
 import type { Sessions } from './sign-in.ts';
 
 /** Resolves a credential to its caller. */
@@ -51,6 +52,12 @@ export interface Tokens {
    * @throws PortholeError `internal_error` when the key `kid` has been removed from the key set
    */
   preview(kid: string, runId: string, targetPort: number, generation: number): string;
+  /** A signed ticket of one visitor of one preview. */
+  signTicket(kind: TicketKind, ticket: VisitTicket): string;
+  /** The public keys that verify tickets, the current one first. */
+  readonly ticketKeys: readonly string[];
+  /** A pseudonym of a visitor without a name, different for each preview. */
+  pseudonym(preview: string, visitor: string): string;
   /** A signed token for the agent of one run. */
   signAgent(claims: AgentClaims): Promise<string>;
   /** The claims of a well-signed, unexpired agent token; otherwise undefined. */

@@ -1,5 +1,6 @@
 import { type DiagnoseSandboxDeps, diagnoseSandbox } from '../diagnosis/diagnose-sandbox.ts';
 import { PortholeError } from '#base/errors.ts';
+import { createPass, type PassDeps } from '../previews/preview-access.ts';
 import { listPreviews } from '../previews/live-previews.ts';
 import type { Actor } from '../runs/timeline.ts';
 import type { Preview, PreviewPlane } from '../previews/preview-plane.ts';
@@ -16,13 +17,14 @@ import { pageLooked, summaryOf } from './page-report.ts';
 export interface LookAtPageDeps extends DiagnoseSandboxDeps {
   readonly plane: PreviewPlane;
   readonly pages: PageBrowser;
-  readonly records: Pick<Records, 'timeline' | 'looks'>;
+  readonly records: Pick<Records, 'timeline' | 'looks'> & PassDeps['records'];
   readonly clock: Clock;
-  readonly ids: Pick<Ids, 'look'>;
+  readonly ids: Pick<Ids, 'look' | 'link'>;
+  readonly tokens: PassDeps['tokens'];
 }
 
 /** A page of a run's preview to open. */
-export interface PageRequest extends Omit<PageVisit, 'origin' | 'siblings' | 'previous'> {
+export interface PageRequest extends Omit<PageVisit, 'origin' | 'siblings' | 'previous' | 'pass'> {
   readonly run: RunRecord;
   readonly port: number;
   readonly by?: Actor | undefined;
@@ -102,11 +104,27 @@ export async function openPage(
       'Previews have no URLs here (Sandbox__Preview__Enabled=false), so no browser can open them.',
     );
   }
-  const siblings = live.flatMap((other) => {
-    const at = other === preview ? undefined : originOf(other);
-    return at === undefined ? [] : [{ origin: at, port: other.targetPort }];
-  });
-  const observed = await deps.pages.observe({ ...visit, origin, siblings }, run.owner.user, signal);
+  const passTo = (to: Preview) => createPass(deps, to, { viewer: 'porthole' });
+  const [pass, siblings] = await Promise.all([
+    passTo(preview),
+    Promise.all(
+      live
+        .filter((other) => other !== preview)
+        .map(async (other) => ({
+          origin: originOf(other),
+          port: other.targetPort,
+          pass: await passTo(other),
+        })),
+    ),
+  ]);
+  const reached = siblings.flatMap(({ origin: at, ...other }) =>
+    at === undefined ? [] : [{ ...other, origin: at }],
+  );
+  const observed = await deps.pages.observe(
+    { ...visit, origin, siblings: reached, pass },
+    run.owner.user,
+    signal,
+  );
   return withAdvice(deps, run, port, observed, signal);
 }
 

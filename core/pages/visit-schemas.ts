@@ -16,6 +16,7 @@ const origin = z
   .max(300)
   .refine((value) => URL.parse(value)?.origin === value);
 const path = z.string().startsWith('/').max(8_192);
+const pass = z.string().max(2_048);
 const selector = z.string().max(8_192);
 
 export const picture = z.object({
@@ -60,7 +61,11 @@ export const pageVisit = z
     /** Path and query. */
     path,
     /** Other previews of the run, which the page may call. */
-    siblings: z.array(z.object({ origin, port: z.int().min(1).max(65_535) })).max(1_000),
+    siblings: z
+      .array(z.object({ origin, port: z.int().min(1).max(65_535), pass: pass.optional() }))
+      .max(1_000),
+    /** Lets the browser pass to a preview that is not open to everyone. A secret. */
+    pass: pass.optional(),
     viewport,
     steps: z.array(pageStep).max(100),
     waitFor: waitFor.optional(),

@@ -1,4 +1,5 @@
 import { PortholeError } from '#base/errors.ts';
+import type { AccessLevel } from '#protocol/preview-access.ts';
 
 /** The `Sandbox:Preview` section, under the reference's own names in lower camel case. */
 export interface PreviewOptions {
@@ -21,6 +22,10 @@ export interface PreviewOptions {
   readonly allowedPortMin: number;
   readonly allowedPortMax: number;
   readonly autoApprove: boolean;
+  /** Who may open a preview if its owner has set nothing. */
+  readonly access: AccessLevel;
+  /** The widest level that an owner may set. */
+  readonly maxAccess: AccessLevel;
   readonly maxPerRun: number;
   /** Maximum live previews of all owners together. */
   readonly maxTotal: number;

@@ -1,3 +1,4 @@
+import type { PreviewAccess } from '#protocol/preview-access.ts';
 import type { PreviewFacts } from '#protocol/preview-facts.ts';
 
 /** A preview as its plane stores it. Unreadable times are undefined and are ignored. */
@@ -19,6 +20,11 @@ export interface Preview extends Omit<PreviewFacts, 'expiresAt' | 'maxUntil'> {
   readonly hasFormerZone?: boolean;
   /** The loopback port of a session without a URL; 0 with a URL. */
   readonly localPort: number;
+  /**
+   * Who may open it, as the process that serves it knows it.
+   * @default - everyone who has its URL, or the serving process alone knows it
+   */
+  readonly access?: PreviewAccess | undefined;
   /** Distinguishes this object from a later one of the same name. */
   readonly uid: string;
   /** Changes with every write (`resourceVersion`). */
@@ -29,6 +35,8 @@ export interface PreviewSpec extends PreviewFacts {
   readonly token: string;
   /** Org of the owner, which may have a separate zone. @default - the common zone */
   readonly org?: string | undefined;
+  /** @default - everyone who has its URL may open it */
+  readonly access?: PreviewAccess | undefined;
 }
 
 export type Readiness =
@@ -115,6 +123,17 @@ export interface PreviewPlane {
   awaitReady(preview: Preview, signal?: AbortSignal): Promise<Readiness>;
 
   find(token: string, signal?: AbortSignal): Promise<Preview | undefined>;
+
+  /** Finds a preview by the name of its objects, which gives no access to it. */
+  findNamed(name: string, signal?: AbortSignal): Promise<Preview | undefined>;
+
+  /**
+   * Sets who may open a live preview. Once it resolves, the connections of visitors who may no
+   * longer open it have ended. Ignores what was decided before the access that it has.
+   * @throws PortholeError `preview_not_enabled` if nothing enforces it here, and what the guests
+   * throw
+   */
+  setAccess(preview: Preview, access: PreviewAccess, signal?: AbortSignal): Promise<void>;
 
   /**
    * Extends the expiry to `expiresAt`, never past max-until and never backwards. One round trip.

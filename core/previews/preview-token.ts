@@ -66,6 +66,11 @@ export function parsePreviewHost(
   return isPreviewToken(token) ? { kind: 'token', token } : { kind: 'invalid' };
 }
 
+/** Whether a text has the form of `previewName`. */
+export function isPreviewName(text: string): boolean {
+  return /^preview-[0-9a-f]{20}$/.test(text);
+}
+
 /** 64 hex digits: the key of tombstones. */
 export function tokenSha256(token: string): string {
   return createHash('sha256').update(token).digest('hex');

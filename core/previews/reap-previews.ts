@@ -35,6 +35,8 @@ const ASKED_AT_ONCE = 32;
 const BATCH = 500;
 /** How long ended previews answer 410. */
 const TOMBSTONE_HOURS = 24;
+/** How long links that have expired, and who came, can still be listed. */
+const ACCESS_DAYS = 30;
 
 const END_REASON: Record<Exclude<PreviewDecision, 'alive'>, EndReason> = {
   stopped: 'stopped',
@@ -72,6 +74,7 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
   }
   if (batch.length > 0) await decide();
   const swept = await plane.sweep(now, signal);
+  await records.access.forget(new Date(now.getTime() - ACCESS_DAYS * 86_400_000));
   await records.previews.forget(new Date(now.getTime() - TOMBSTONE_HOURS * 3_600_000));
   if (failures.length > 0) {
     throw new AggregateError(

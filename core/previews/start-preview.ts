@@ -1,4 +1,5 @@
 import { PortholeError } from '#base/errors.ts';
+import { OPEN_ACCESS, type PreviewAccess } from '#protocol/preview-access.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { Actor, NewEvent } from '../runs/timeline.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
@@ -14,6 +15,7 @@ import {
   type ReapReason,
 } from './preview-events.ts';
 import { isPastMaximum, maxUntil, slidingExpiry } from './preview-lifetime.ts';
+import { accessOf } from './preview-access.ts';
 import { checkTargetPort, type PreviewOptions, tooManyPreviews } from './preview-limits.ts';
 import type { Preview, PreviewFilter, PreviewPlane, Readiness } from './preview-plane.ts';
 
@@ -226,6 +228,15 @@ export async function startPreview(
   throw stoppedMeanwhile(start);
 }
 
+/** Known to every version of a guest. */
+function isDefault({ level, epoch }: PreviewAccess): boolean {
+  return level === 'link' && epoch === 0;
+}
+
+function isSame(a: PreviewAccess, b: PreviewAccess): boolean {
+  return a.level === b.level && a.epoch === b.epoch && a.revoked.length === b.revoked.length;
+}
+
 function stoppedMeanwhile({ run, targetPort }: PreviewStart): PortholeError {
   return new PortholeError(
     'preview_conflict',
@@ -246,7 +257,10 @@ async function startOnce(
 ): Promise<StartedPreview | undefined> {
   const { plane, records, tokens, clock } = deps;
   const { run, targetPort, rotate, by } = start;
-  const generation = await records.previews.generation(run.id, targetPort);
+  const [generation, access] = await Promise.all([
+    records.previews.generation(run.id, targetPort),
+    accessOf(deps, { runId: run.id, targetPort }),
+  ]);
   // A rotating start has already incremented it once.
   const own = rotate === true ? 1 : 0;
   if (start.generation !== undefined && generation !== start.generation + own) throw stoppedMeanwhile(start);
@@ -264,11 +278,20 @@ async function startOnce(
       startedAt,
       expiresAt: slidingExpiry(startedAt, limit, deps.previewSettings),
       maxUntil: limit,
+      access: isDefault(access) ? undefined : access,
     },
     signal,
   );
-  if (!(await enforceCaps(deps, opened, generation, run.owner))) return undefined;
+  const [mayStay, current] = await Promise.all([
+    enforceCaps(deps, opened, generation, run.owner),
+    accessOf(deps, { runId: run.id, targetPort }),
+  ]);
+  if (!mayStay) return undefined;
   const { preview, created } = opened;
+  // It was opened before, or its access changed meanwhile.
+  if (!isSame(current, preview.access ?? (created ? access : OPEN_ACCESS))) {
+    await plane.setAccess(preview, current, signal);
+  }
   const readiness = await plane.awaitReady(preview, signal);
   // Last step: the returned preview was live after all other work.
   if (!created && plane.hasUrls) {

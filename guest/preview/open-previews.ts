@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { readPlain, replacePlain } from '../plain-file.ts';
+import { isOutdated } from '../../proxy/access/access-gate.ts';
 import { idleByPort } from './visitor-connections.ts';
 import {
   MAX_OPEN_PREVIEWS,
@@ -63,7 +64,10 @@ export class OpenPreviews {
    */
   open(port: number, request: OpenPreviewRequest): void {
     const known = this.find(request.host);
-    this.#put(port, request, false, known?.port === port && !known.closed ? known : {});
+    // Functions may overtake each other.
+    const isLate = isOutdated(request.access, known?.request.access);
+    const opened = isLate ? { ...request, access: known?.request.access } : request;
+    this.#put(port, opened, false, known?.port === port && !known.closed ? known : {});
     this.#save();
   }
 
@@ -107,12 +111,13 @@ export class OpenPreviews {
     const now = performance.now();
     const open = this.all().filter((preview) => !preview.closed);
     return {
-      previews: open.map(({ port, request: { host }, lastUsedAt, bytesIn, bytesOut }) => ({
+      previews: open.map(({ port, request: { host, access }, lastUsedAt, bytesIn, bytesOut }) => ({
         port,
         host,
         idle_ms: lastUsedAt === undefined ? null : Math.round(now - lastUsedAt),
         bytes_in: bytesIn,
         bytes_out: bytesOut,
+        ...(access !== undefined && { access_epoch: access.epoch }),
       })),
     };
   }

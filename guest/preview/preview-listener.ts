@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FrontHandlers } from '../../proxy/front/strict-server.ts';
+import { AccessGate, openUrl } from '../../proxy/access/access-gate.ts';
+import { readTicketOf } from '../../protocol/guest/visit-tickets.ts';
 import { createPreviewProxy } from '../../proxy/preview-proxy.ts';
 import { clientAddress } from '../../proxy/preview-proxy-deps.ts';
 import type { PreviewLookup } from '../../proxy/preview-target.ts';
@@ -11,6 +13,8 @@ import { hostnameOf, type OpenPreview, type OpenPreviews } from './open-previews
 
 /** Handlers behind the strict front. */
 export interface PreviewListener extends FrontHandlers {
+  /** Ends the connections of visitors who may no longer pass to a preview. */
+  limit(port: number, host: string): void;
   /** Ends every connection of a closed preview. */
   revoke(port: number, host: string): void;
   /** Waits up to `drainMs` for requests, then destroys everything. */
@@ -32,7 +36,19 @@ export function createPreviewListener(
   previews: OpenPreviews,
   dial: (port: number) => Promise<Duplex>,
 ): PreviewListener {
+  const gate = new AccessGate({
+    read: (kind, ticket, { token }) => {
+      const { access } = previews.find(hostOf(token))?.request ?? {};
+      return access && readTicketOf(access.keys, kind, ticket);
+    },
+    openUrl({ token }, path) {
+      const { access } = previews.find(hostOf(token))?.request ?? {};
+      return access && openUrl(access.open_url, access.name, path);
+    },
+    now: Date.now,
+  });
   const proxy = createPreviewProxy({
+    gate,
     lookup: (key) => lookUp(previews, key),
     async dial({ targetPort }, signal) {
       const stream = await dial(targetPort);
@@ -76,6 +92,10 @@ export function createPreviewListener(
   return {
     request: (req, res, expectsContinue) => proxy.handleRequest(req, res, keyOf(req), expectsContinue),
     upgrade: (req, socket, head) => proxy.handleUpgrade(req, socket, head, keyOf(req)),
+    limit(port, host) {
+      const token = `${port} ${hostnameOf(host)}`;
+      proxy.limit({ token, access: previews.find(hostnameOf(host))?.request.access });
+    },
     revoke: (port, host) => proxy.revoke({ token: `${port} ${hostnameOf(host)}` }),
     close: (drainMs) => proxy.close(drainMs),
   };
@@ -96,7 +116,10 @@ function lookUp(previews: OpenPreviews, key: string): PreviewLookup {
   if (preview.closed) return { kind: 'ended', reason: 'stopped' };
   if (Date.now() >= Date.parse(preview.request.expires_at)) return { kind: 'ended', reason: 'expired' };
   const { port: targetPort, request } = preview;
-  return { kind: 'live', target: { token: key, runId: request.run, sandboxId: '', targetPort } };
+  return {
+    kind: 'live',
+    target: { token: key, runId: request.run, sandboxId: '', targetPort, access: request.access },
+  };
 }
 
 function isSibling({ closed, request }: OpenPreview, runId: string): boolean {

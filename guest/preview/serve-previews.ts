@@ -57,7 +57,9 @@ export async function servePreviews(
       if (port === ownPort) {
         throw new GuestError('invalid_request', `Port ${port} is the guest's. Open the port of an app.`);
       }
-      previews.open(port, await readJson(request, openPreviewRequest));
+      const opened = await readJson(request, openPreviewRequest);
+      previews.open(port, opened);
+      listener.limit(port, opened.host);
       watchConnections();
       sendJson(response, 200, previews.answer());
     },

@@ -139,7 +139,8 @@ export function consoleHeaders(
       "connect-src 'self'",
       `frame-src ${previewSources(services)}`,
       "base-uri 'none'",
-      "form-action 'none'",
+      // A form brings the frame of a preview its ticket.
+      `form-action ${previewSources(services)}`,
       "frame-ancestors 'none'",
     ].join('; '),
     'cross-origin-opener-policy': 'same-origin',

@@ -162,6 +162,8 @@ function shape(env: Environment) {
       allowedPortMin: env.Sandbox__Preview__AllowedPortMin,
       allowedPortMax: env.Sandbox__Preview__AllowedPortMax,
       autoApprove: env.Sandbox__Preview__AutoApprove || env.SANDBOX_PREVIEW_AUTO_APPROVE === true,
+      access: env.PORTHOLE_PREVIEW_ACCESS,
+      maxAccess: env.PORTHOLE_PREVIEW_MAX_ACCESS,
       maxPerRun: env.Sandbox__Preview__MaxPerRun,
       maxTotal: env.Sandbox__Preview__MaxTotal,
       readyTimeoutSeconds: env.Sandbox__Preview__ReadyTimeoutSeconds,

@@ -117,6 +117,10 @@ export async function openKubernetesPlatform(
         client,
         previewSettings,
         frameAncestors: consoleOrigins({ ...config, listenHost: config.host }, config.port),
+        visits: config.publicUrl && {
+          openUrl: `${config.publicUrl.origin}/open`,
+          keys: deps.tokens.ticketKeys,
+        },
         clock,
         sandboxes,
         probe,

@@ -4,6 +4,7 @@ import { createLoopbackPlane } from '#adapters/previews/loopback-plane.ts';
 import { NamespaceMounter, type NamespaceMounterOptions } from '#adapters/mounts/namespace-mounter.ts';
 import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
 import type { Sandboxes, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { readPublicKey } from '#protocol/guest/guest-pod.ts';
 import type { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { endpointOf } from '#core/network/network-host.ts';
@@ -98,7 +99,7 @@ interface Previews extends Pick<Platform, 'plane' | 'gateway'> {
 /** Previews through the gateway in this process, or on loopback ports if URLs are disabled. */
 async function openPreviews(
   config: Config,
-  { folder, records, clock, log, metrics }: OneMachineDeps,
+  { folder, records, tokens, clock, log, metrics }: OneMachineDeps,
   sandboxes: Sandboxes,
 ): Promise<Previews> {
   const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
@@ -127,6 +128,8 @@ async function openPreviews(
     previewSettings: config.preview,
     scheme,
     frameAncestors: () => frameAncestors,
+    openPage: () => `${config.publicUrl?.origin ?? `http://127.0.0.1:${port ?? config.port}`}/open`,
+    ticketKeys: tokens.ticketKeys.map(readPublicKey),
     log,
     metrics,
     guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),

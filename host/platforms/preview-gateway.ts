@@ -1,3 +1,6 @@
+import type { KeyObject } from 'node:crypto';
+import { readTicket } from '#protocol/guest/visit-tickets.ts';
+import { AccessGate, openUrl } from '#proxy/access/access-gate.ts';
 import { dialFailure } from '#adapters/previews/dial-failure.ts';
 import type { LocalPlane } from '#adapters/previews/local-plane.ts';
 import type { Clock } from '#base/clock-and-ids.ts';
@@ -10,6 +13,7 @@ import {
   isPreviewToken,
   parsePreviewHost,
   previewHost,
+  previewName,
   tokenFingerprint,
   tokenSha256,
 } from '#core/previews/preview-token.ts';
@@ -29,6 +33,10 @@ export interface PreviewGatewayDeps {
   readonly scheme: 'http' | 'https';
   /** The origins of the console, which shows previews in frames. */
   readonly frameAncestors: () => readonly string[];
+  /** Page at which visitors of previews that are not open to everyone get tickets. */
+  readonly openPage: () => string;
+  /** Public keys that verify tickets. */
+  readonly ticketKeys: readonly KeyObject[];
   readonly log: Logger;
   readonly metrics: MetricRecorder;
   /** Limits how many nonexistent tokens an address may look up. */
@@ -50,6 +58,8 @@ export function createPreviewGateway({
   previewSettings,
   scheme,
   frameAncestors,
+  openPage,
+  ticketKeys,
   log,
   metrics,
   guesses,
@@ -58,7 +68,13 @@ export function createPreviewGateway({
     const kept = await plane.touch(token, runId, expiry);
     if (kept !== undefined) await records.timeline.append(runId, previewKept(kept, 'traffic'), clock.now());
   };
+  const gate = new AccessGate({
+    read: (kind, ticket) => readTicket(ticketKeys, kind, ticket),
+    openUrl: ({ token }, path) => openUrl(openPage(), previewName(token), path),
+    now: () => clock.now().getTime(),
+  });
   const proxy = createPreviewProxy({
+    gate,
     lookup(token, address): PreviewLookup | Promise<PreviewLookup> {
       const live = plane.lookup(token);
       if (live !== undefined) return { kind: 'live', target: live };
@@ -107,6 +123,7 @@ export function createPreviewGateway({
       upgrades: (change) => metrics.record('porthole_preview_upgrades', {}, change),
     },
   });
+  plane.onLimited((limited) => proxy.limit(limited));
   plane.onClosed((ended) => proxy.revoke(ended));
   return proxy;
 }

@@ -24,6 +24,8 @@ export interface SigningKey {
   readonly record: KeyObject;
   /** Ed25519 for requests to guests in a cluster. Guests have only the public key. */
   readonly guest: KeyObject;
+  /** Ed25519 for tickets of visitors. What serves previews has only the public key. */
+  readonly visit: KeyObject;
   /** Ed25519 for the tokens by which the broker knows the sandboxes of a cluster. */
   readonly broker: KeyObject;
 }
@@ -49,6 +51,7 @@ export function deriveKeySet(jwks: Jwks): KeySet {
       session: createSecretKey(derive('session')),
       record: createSecretKey(derive('record')),
       guest: ed25519Key(derive('guest')),
+      visit: ed25519Key(derive('visit')),
       broker: ed25519Key(derive('broker')),
     };
   });

@@ -49,6 +49,23 @@ export const openPreviewRequest = z.object({
    * @default false
    */
   direct: z.optional(z.boolean()),
+  /**
+   * Who may pass.
+   * @default - everyone who has the URL
+   */
+  access: z.optional(
+    z.object({
+      level: z.string().check(z.maxLength(32)),
+      epoch: z.int().check(z.gte(0)),
+      revoked: z.array(z.string().check(z.maxLength(64))).check(z.maxLength(256)),
+      /** Page at which a visitor gets a ticket. */
+      open_url: z.string().check(z.maxLength(300), z.regex(/^https?:\/\//)),
+      /** Name of the preview in that page's address. */
+      name: z.string().check(z.maxLength(64)),
+      /** Public keys that verify tickets. */
+      keys: z.array(z.string().check(z.regex(/^[\w-]{43}$/))).check(z.maxLength(16)),
+    }),
+  ),
 });
 export type OpenPreviewRequest = z.infer<typeof openPreviewRequest>;
 
@@ -69,6 +86,11 @@ export const openPreviewsAnswer = z.object({
         /** Body and WebSocket bytes from visitors, and to them. */
         bytes_in: count,
         bytes_out: count,
+        /**
+         * Epoch of its access.
+         * @default - the guest is of a version that serves everyone who has the URL
+         */
+        access_epoch: z.optional(z.int()),
       }),
     )
     .check(z.maxLength(MAX_OPEN_PREVIEWS)),

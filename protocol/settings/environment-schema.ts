@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 import { ImageFields, ImageName, toCatalogueImage } from './image-schemas.ts';
+import { ACCESS_LEVELS } from '../preview-access.ts';
 import { QuotasSchema, RequestLimitsSchema } from './limits-schema.ts';
 import { namesOf, OPTIONAL_FEATURES } from './optional-features.ts';
 import { SandboxPodSchema } from './sandbox-pod-schema.ts';
@@ -490,6 +491,16 @@ export const EnvironmentSchema = z.object({
   Sandbox__Preview__AutoApprove: flag
     .default(false)
     .describe('Open previews that agents request without approval; keep false in production'),
+  PORTHOLE_PREVIEW_ACCESS: z
+    .enum(ACCESS_LEVELS)
+    .default('link')
+    .describe(
+      'Who may open a preview if its owner has set nothing: owner, org, signed_in, password or link (everyone who has its URL)',
+    ),
+  PORTHOLE_PREVIEW_MAX_ACCESS: z
+    .enum(ACCESS_LEVELS)
+    .default('link')
+    .describe('The widest level of access that an owner may set'),
   Sandbox__Preview__MaxPerRun: whole(1, 1_000)
     .default(3)
     .describe('Maximum number of live previews of a run'),

@@ -1,8 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asksForScript, HotReloadPort, isPlainScript } from '../hot-reload-port.ts';
 import { hintedLinks } from './early-hints.ts';
+import type { Visit } from '../access/access-gate.ts';
 import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
-import { type BodyFraming, bodyFraming, requestHead, responseHeaders } from '../preview-headers.ts';
+import {
+  type BodyFraming,
+  bodyFraming,
+  privateHeaders,
+  requestHead,
+  responseHeaders,
+} from '../preview-headers.ts';
 import type { AdmittedRequest, PreviewProxyDeps } from '../preview-proxy-deps.ts';
 import { answerWithPage, dropRest } from '../status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from '../status-page.ts';
@@ -81,6 +88,10 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     }
   }
 
+  get visit(): Visit | undefined {
+    return this.#admitted.visit;
+  }
+
   abort(): void {
     this.#res.destroy();
   }
@@ -113,6 +124,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
       upgrade: false,
       plain: this.#isScript,
       client: this.#admitted.client,
+      viewer: this.#admitted.visit?.about,
     });
     connection.socket.write(head, 'latin1');
     if (this.#hasBody) this.#sendBody();
@@ -188,7 +200,9 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   head(head: ResponseHead): void {
     this.#headSent = true;
     const { view } = this.#admitted;
-    const headers = responseHeaders(head, view, this.#deps.frameAncestors(this.#backend.target));
+    const sent = responseHeaders(head, view, this.#deps.frameAncestors(this.#backend.target));
+    const headers = this.#admitted.visit === undefined ? sent : privateHeaders(sent);
+    if (this.#admitted.setCookie !== undefined) headers.push('Set-Cookie', this.#admitted.setCookie);
     if (this.#isScript && isPlainScript(head)) this.#hotReload = new HotReloadPort(view.targetPort);
     this.#res.writeHead(head.status, head.reason, headers);
     this.#deps.metrics.answered(head.status, 'app');

@@ -1,3 +1,4 @@
+import type { Visit } from '../access/access-gate.ts';
 import type { PreviewTarget } from '../preview-target.ts';
 import type { UpstreamPool } from '../upstream/upstream-pool.ts';
 
@@ -5,6 +6,8 @@ import type { UpstreamPool } from '../upstream/upstream-pool.ts';
 export interface OpenExchange {
   /** A WebSocket, which does not end by itself. */
   readonly isUpgrade: boolean;
+  /** Of a preview that is not open to everyone. */
+  readonly visit: Visit | undefined;
   /** Destroys both ends at once. */
   abort(): void;
 }
@@ -39,6 +42,10 @@ export class PreviewBackend {
   /** Number of running exchanges. */
   get open(): number {
     return this.#open.size;
+  }
+
+  get exchanges(): readonly OpenExchange[] {
+    return [...this.#open];
   }
 
   get full(): boolean {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endWith } from '../front/raw-answer.ts';
+import type { Visit } from '../access/access-gate.ts';
 import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
 import { requestHead, responseHeaders } from '../preview-headers.ts';
 import type { AdmittedRequest, PreviewProxyDeps } from '../preview-proxy-deps.ts';
@@ -107,6 +108,10 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     }
   }
 
+  get visit(): Visit | undefined {
+    return this.#admitted.visit;
+  }
+
   abort(): void {
     this.#client.destroy();
   }
@@ -121,6 +126,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
       upgrade: true,
       plain: false,
       client: this.#admitted.client,
+      viewer: this.#admitted.visit?.about,
     });
     connection.socket.write(head, 'latin1');
   }

@@ -13,6 +13,7 @@ import { previewsContract } from './records/previews.contract.ts';
 import { archivesContract } from './records/archives.contract.ts';
 import { viewersContract } from './records/viewers.contract.ts';
 import { inboxContract } from './records/inbox.contract.ts';
+import { accessContract } from './records/access.contract.ts';
 import { looksContract } from './records/looks.contract.ts';
 import { imagesContract } from './records/images.contract.ts';
 import { listsContract } from './records/lists.contract.ts';
@@ -185,6 +186,7 @@ export function recordsContract(
     skillsContract(() => ({ records, peer }));
     archivesContract(() => ({ records, peer }));
     looksContract(() => ({ records, peer }));
+    accessContract(() => ({ records, peer }));
     inboxContract(() => ({ records, peer }));
     viewersContract(() => ({ records, peer }));
     endedSessionsContract(() => ({ records, peer }));

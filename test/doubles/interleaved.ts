@@ -31,6 +31,8 @@ export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane 
     open: around('open'),
     awaitReady: around('awaitReady'),
     find: around('find'),
+    findNamed: around('findNamed'),
+    setAccess: around('setAccess'),
     touch: around('touch'),
     lastUsed: around('lastUsed'),
     close: around('close'),

@@ -77,6 +77,11 @@ export function memoryPreviewPlane({
     },
 
     find: async (token) => byToken(token),
+    findNamed: async (name) => stored.get(name),
+    async setAccess({ name }, access) {
+      const present = stored.get(name);
+      if (present !== undefined) write({ ...present, access });
+    },
 
     async touch(token, runId, expiresAt) {
       const present = byToken(token);

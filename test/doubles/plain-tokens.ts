@@ -15,6 +15,10 @@ export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): T
       const text = JSON.stringify([kid, runId, targetPort, generation]);
       return formatPreviewToken(createHash('sha256').update(text).digest());
     },
+    signTicket: (kind, ticket) =>
+      Buffer.from(JSON.stringify({ kid: kids[0], kind, ticket })).toString('base64url'),
+    ticketKeys: [],
+    pseudonym: (preview, visitor) => `visitor of ${preview}: ${visitor}`,
     signAgent: async (claims) =>
       Buffer.from(JSON.stringify({ kid: kids[0], ...claims, version: claims.version || undefined })).toString(
         'base64url',

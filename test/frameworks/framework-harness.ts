@@ -52,7 +52,10 @@ const READY_WITHIN_MS = 120_000;
 
 /** A host in this process with local sandboxes. Packages are hard links into the cache. */
 export async function openLocalHarness(): Promise<FrameworkHarness> {
-  const [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+  // Any level below `link` sends browsers through the page /open first.
+  const level = process.env['PORTHOLE_FRAMEWORKS_ACCESS'];
+  const settings = level === undefined ? {} : { PORTHOLE_PREVIEW_ACCESS: level };
+  const [porthole, browser] = await Promise.all([startTestHost(settings), launchChromium()]);
   return {
     porthole,
     browser,

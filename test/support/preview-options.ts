@@ -15,6 +15,8 @@ export const previewOptions = (change: Partial<PreviewOptions> = {}): PreviewOpt
   allowedPortMin: 3000,
   allowedPortMax: 9000,
   autoApprove: false,
+  access: 'link',
+  maxAccess: 'link',
   maxPerRun: 3,
   maxTotal: 20,
   readyTimeoutSeconds: 10,

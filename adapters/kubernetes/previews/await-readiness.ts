@@ -141,7 +141,7 @@ class ReadinessWait {
     const answers = await Promise.all(
       [...waiting].map(async (proxy): Promise<Answerer> => {
         const answer = await probe.ask(proxy, this.#hostname, this.#signal);
-        if (answer === 'rejected' || answer === 'failed') await this.#sandboxProbe;
+        if (answer === 'rejected' || answer === 'failed' || answer === 'guarded') await this.#sandboxProbe;
         if (this.#isOfApp(answer)) waiting.delete(proxy);
         return answer;
       }),
@@ -164,6 +164,8 @@ class ReadinessWait {
 
   #isOfApp(answer: Answerer): boolean {
     if (answer === 'rejected') return this.#appState !== 'not_http';
+    // The guest keeps the probe from the app: the sandbox itself was asked.
+    if (answer === 'guarded') return this.#appState === 'listens' || this.#appState === 'unknown';
     return answer === 'app' || (answer === 'failed' && this.#isFailing);
   }
 
@@ -198,7 +200,7 @@ class ReadinessWait {
   }
 }
 
-const FROM_ROUTE: ReadonlySet<Answerer> = new Set(['app', 'rejected', 'failed', 'route']);
+const FROM_ROUTE: ReadonlySet<Answerer> = new Set(['app', 'rejected', 'failed', 'guarded', 'route']);
 
 function unreachableReason(
   answers: readonly Answerer[],

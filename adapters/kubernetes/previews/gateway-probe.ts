@@ -28,15 +28,16 @@ export interface GatewayFailure {
  * Who answered a request to a preview's host. `app`: the app. `rejected`: the app rejects the
  * request or fails, or is a TLS server, which answers plain HTTP with 400, or none that the gateway
  * understands. `failed`: the app with an empty 500, or the gateway, which has the route and not yet
- * its Service (the Gateway API wants a 500 for it). `route`: the route, because the app did not
- * answer. `gateway`: the gateway itself, with or without the route. `nothing`: the
- * route does not exist yet. `unreachable`: no connection. `untrusted`: the TLS handshake failed, so
- * no request was sent.
+ * its Service (the Gateway API wants a 500 for it). `guarded`: the guest, which lets only some
+ * visitors pass to the app. `route`: the route, because the app did not answer. `gateway`: the
+ * gateway itself, with or without the route. `nothing`: the route does not exist yet.
+ * `unreachable`: no connection. `untrusted`: the TLS handshake failed, so no request was sent.
  */
 export type Answerer =
   | 'app'
   | 'rejected'
   | 'failed'
+  | 'guarded'
   | 'route'
   | 'gateway'
   | 'nothing'
@@ -174,6 +175,7 @@ export function answerer({
   const cameThroughRoute = Object.entries(ROUTE_RESPONSE_HEADERS).every(
     ([name, value]) => headers[name.toLowerCase()] === value,
   );
+  if (cameThroughRoute && headers['x-porthole-status'] === 'access_required') return 'guarded';
   // A Porthole page through the route is from the guest: nothing listens.
   if (cameThroughRoute && (isGatewayError || isOurPage)) return 'route';
   if (cameThroughRoute && statusCode === 500 && headers['content-type'] === undefined) return 'failed';

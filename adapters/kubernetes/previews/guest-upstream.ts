@@ -2,16 +2,32 @@ import { PortholeError } from '#base/errors.ts';
 import type { Guests } from '#core/processes/guest.ts';
 import type { Preview, PreviewSpec } from '#core/previews/preview-plane.ts';
 import { type OpenPreviewRequest, openPreviewsAnswer } from '#protocol/guest/previews-protocol.ts';
+import { previewName } from '#core/previews/preview-token.ts';
 import { within } from '../client/exchange.ts';
 
 export interface GuestUpstreamOptions {
   readonly guests: Guests;
   /** Origins that may show previews in a frame: the console's. */
   readonly frameAncestors: readonly string[];
+  /**
+   * Page at which visitors get tickets, and the public keys of these.
+   * @default - previews are open to everyone who has their URL
+   */
+  readonly visits?: VisitOptions | undefined;
   /** The gateway connects to the app: the guest only watches the use of previews. */
   readonly direct: boolean;
   readonly now: () => Date;
 }
+
+export interface VisitOptions {
+  readonly openUrl: string;
+  readonly keys: readonly string[];
+}
+
+type OpenedPreview = Pick<
+  PreviewSpec,
+  'sandboxId' | 'targetPort' | 'runId' | 'maxUntil' | 'token' | 'access'
+>;
 
 /** The guests as the upstream of previews, or as what sees their use. */
 export interface GuestUpstream {
@@ -19,7 +35,12 @@ export interface GuestUpstream {
    * Resolves once the guest serves the preview at its URL, or its sandbox does not run. A direct
    * preview needs no guest, and without its answer counts as unused.
    */
-  open(spec: PreviewSpec, url: string, signal?: AbortSignal): Promise<void>;
+  open(spec: OpenedPreview, url: string, signal?: AbortSignal): Promise<void>;
+  /**
+   * Resolves once the guest enforces the access.
+   * @throws PortholeError what the guest throws, also if its sandbox does not run
+   */
+  limit(spec: OpenedPreview, url: string, signal?: AbortSignal): Promise<void>;
   /**
    * The guest closes open connections of visitors. Never rejects: without a route, no new ones
    * arrive.
@@ -37,23 +58,48 @@ const OPEN_MS = 5_000;
 const ASK_MS = 2_000;
 
 export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstream {
-  const { guests, frameAncestors, direct, now } = options;
+  const { guests, frameAncestors, visits, direct, now } = options;
   const hostOf = (url: string): string => new URL(url).host;
 
+  const push = async (
+    { sandboxId, targetPort, runId, maxUntil, token, access }: OpenedPreview,
+    url: string,
+    signal: AbortSignal | undefined,
+  ): Promise<void> => {
+    const host = hostOf(url);
+    const body: OpenPreviewRequest = {
+      host,
+      run: runId,
+      expires_at: maxUntil.toISOString(),
+      frame_ancestors: [...frameAncestors],
+      ...(direct && { direct }),
+      ...(access !== undefined &&
+        visits !== undefined && {
+          access: {
+            ...access,
+            revoked: [...access.revoked],
+            open_url: visits.openUrl,
+            name: previewName(token),
+            keys: [...visits.keys],
+          },
+        }),
+    };
+    const answer = await within(direct ? ASK_MS : OPEN_MS, signal, (limit) =>
+      guests
+        .of(sandboxId)
+        .call('PUT', `/v1/previews/${targetPort}`, openPreviewsAnswer, { body, signal: limit }),
+    );
+    if (access === undefined || access.level === 'link') return;
+    const own = answer.value.previews.find((each) => each.host === host && each.port === targetPort);
+    if (own?.access_epoch === undefined) throw olderGuest(sandboxId);
+  };
+
   return {
-    async open({ sandboxId, targetPort, runId, maxUntil }, url, signal) {
-      const body: OpenPreviewRequest = {
-        host: hostOf(url),
-        run: runId,
-        expires_at: maxUntil.toISOString(),
-        frame_ancestors: [...frameAncestors],
-        ...(direct && { direct }),
-      };
+    limit: push,
+
+    async open(spec, url, signal) {
       try {
-        await within(direct ? ASK_MS : OPEN_MS, signal, async (limit) => {
-          const path = `/v1/previews/${targetPort}`;
-          await guests.of(sandboxId).call('PUT', path, openPreviewsAnswer, { body, signal: limit });
-        });
+        await push(spec, url, signal);
       } catch (error) {
         signal?.throwIfAborted();
         if (direct) return;
@@ -87,4 +133,13 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       }
     },
   };
+}
+
+/** A guest of an earlier version would serve the preview to everyone. */
+function olderGuest(sandboxId: string): PortholeError {
+  return new PortholeError(
+    'preview_not_enabled',
+    `Sandbox ${sandboxId} runs a version of Porthole without access levels`,
+    { remedy: 'stop the sandbox and start it again, or choose the level link.' },
+  );
 }

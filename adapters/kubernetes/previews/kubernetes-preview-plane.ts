@@ -7,10 +7,11 @@ import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { type PreviewOptions, type PreviewZone, zoneNames } from '#core/previews/preview-limits.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { gate } from '../client/exchange.ts';
+import type { PreviewAccess } from '#protocol/preview-access.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { absent, isTransient, KubernetesError } from '../client/kubernetes-error.ts';
 import { closePreview } from './close-preview.ts';
-import { createGuestUpstream } from './guest-upstream.ts';
+import { createGuestUpstream, type VisitOptions } from './guest-upstream.ts';
 import { keepPreview } from './keep-preview.ts';
 import { isAmongFirst, listPreviews, collectPartial } from './list-routes.ts';
 import { createPreviewStore, type StoredRoute } from './preview-store.ts';
@@ -32,6 +33,11 @@ export interface KubernetesPlaneOptions {
    * @default none
    */
   readonly frameAncestors?: readonly string[] | undefined;
+  /**
+   * Where visitors of previews that are not open to everyone get tickets.
+   * @default - all previews are open to everyone who has their URL
+   */
+  readonly visits?: VisitOptions | undefined;
   /** Probes whether the gateway serves; undefined where it is unreachable from this process. */
   readonly probe: GatewayProbe | undefined;
   /**
@@ -97,9 +103,19 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     createGuestUpstream({
       guests: options.guests,
       frameAncestors: options.frameAncestors ?? [],
+      visits: options.visits,
       direct: upstream === 'direct',
       now: () => clock.now(),
     });
+  const checkEnforced = (access: PreviewAccess | undefined): void => {
+    const isEnforced = guest !== undefined && upstream === 'guest' && options.visits !== undefined;
+    if (access === undefined || access.level === 'link' || isEnforced) return;
+    throw new PortholeError(
+      'preview_not_enabled',
+      `Nothing enforces the access level ${access.level} here, so the preview would be open to everyone who has its URL`,
+      { remedy: 'ask your administrator to set PORTHOLE_PUBLIC_URL and Sandbox__Preview__Upstream=guest.' },
+    );
+  };
   const oneOfFew = gate(CLOSES);
 
   const route = (name: string, signal?: AbortSignal): Promise<StoredRoute | undefined> =>
@@ -119,6 +135,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
       inPorthole(async () => {
         const { zone, gateway } = zoneOf(spec.org);
         const url = urlOf(previewHost(spec.token, zone));
+        checkEnforced(spec.access);
         const [{ openPreview }] = await Promise.all([makingPreviews(), guest?.open(spec, url, signal)]);
         const opened = await openPreview(
           {
@@ -159,6 +176,20 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
       ),
 
     find: (token, signal) => inPorthole(() => find(token, signal)),
+
+    findNamed: (name, signal) =>
+      inPorthole(async () => {
+        const found = await route(name, signal);
+        return found && store.read(found);
+      }),
+
+    setAccess: (preview, access, signal) =>
+      inPorthole(async () => {
+        const { url, expiresAt, maxUntil } = preview;
+        if (url === null || expiresAt === undefined || maxUntil === undefined) return;
+        checkEnforced(access);
+        await guest?.limit({ ...preview, maxUntil, access }, url, signal);
+      }),
 
     touch: (token, runId, expiresAt, signal) =>
       inPorthole(async () => {

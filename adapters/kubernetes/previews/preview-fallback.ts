@@ -79,6 +79,7 @@ export function createPreviewFallback({
         if (!socket.destroyed) endWith(socket, rawPageAnswer(req, status, context).bytes);
       })();
     },
+    limit: () => undefined,
     revoke: () => undefined,
     close: () => Promise.resolve(),
   };

@@ -138,6 +138,7 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
       ) : isShown ? (
         <PreviewFrame
           port={port}
+          token={token}
           address={new URL(path, url).href}
           load={`${loads} ${opened.count}`}
           device={device}

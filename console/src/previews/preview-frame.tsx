@@ -1,4 +1,5 @@
-import { useEffect, useRef, useState } from 'react';
+import { type CSSProperties, useEffect, useId, useRef, useState } from 'react';
+import { type Answer, ApiError, call } from '../api/client.ts';
 import { type Device, frameBox, type Size, type Zoom } from './frame-size.ts';
 import type { PreviewStatus } from './preview-labels.ts';
 
@@ -41,6 +42,8 @@ const SANDBOX = 'allow-scripts allow-forms allow-same-origin allow-popups allow-
 
 export interface PreviewFrameProps {
   readonly port: number;
+  /** Session id of the preview. */
+  readonly token: string;
   readonly address: string;
   /**
    * A frame that gets another address adds an entry to the history of the tab, so that the
@@ -53,7 +56,7 @@ export interface PreviewFrameProps {
 }
 
 /** The app in a frame with the size of a device, scaled to its pane. */
-export function PreviewFrame({ port, address, load, device, isRotated, zoom }: PreviewFrameProps) {
+export function PreviewFrame({ port, token, address, load, device, isRotated, zoom }: PreviewFrameProps) {
   const stage = useRef<HTMLDivElement>(null);
   const [space, setSpace] = useState<Size>({ width: 0, height: 0 });
   useEffect(() => {
@@ -75,16 +78,78 @@ export function PreviewFrame({ port, address, load, device, isRotated, zoom }: P
         className="sheet"
         style={isPlain ? {} : { width: `${width * scale}px`, height: `${height * scale}px` }}
       >
-        <iframe
+        <AppFrame
           key={load}
-          title={`What port ${port} shows`}
-          src={address}
-          referrerPolicy="no-referrer"
-          sandbox={SANDBOX}
-          loading="lazy"
+          port={port}
+          token={token}
+          address={address}
           style={isPlain ? {} : { width: `${width}px`, height: `${height}px`, transform: `scale(${scale})` }}
         />
       </div>
     </div>
   );
+}
+
+interface AppFrameProps {
+  readonly port: number;
+  readonly token: string;
+  readonly address: string;
+  readonly style: CSSProperties;
+}
+
+/** A frame that has entered the preview first, if that is not open to everyone. */
+function AppFrame({ port, token, address, style }: AppFrameProps) {
+  const name = useId();
+  const [entry, setEntry] = useState<Answer<'POST /api/open'>>();
+  const [refusal, setRefusal] = useState<string>();
+  useEffect(() => {
+    const ended = new AbortController();
+    call('POST /api/open', { body: { preview: token }, signal: ended.signal }).then(setEntry, (error) => {
+      if (ended.signal.aborted) return;
+      if (error instanceof ApiError && error.status === 403) setRefusal(error.message);
+      // The preview itself says what is wrong.
+      else setEntry({});
+    });
+    return () => ended.abort();
+  }, [token]);
+  useEffect(() => {
+    if (entry?.ticket === undefined || entry.enter_url === undefined) return;
+    const { pathname, search } = new URL(address);
+    enterFrame(name, entry.enter_url, { ticket: entry.ticket, path: pathname + search });
+  }, [name, entry, address]);
+  if (refusal !== undefined) {
+    return (
+      <p className="reason" role="status">
+        {refusal}
+      </p>
+    );
+  }
+  if (entry === undefined) return null;
+  return (
+    <iframe
+      name={name}
+      title={`What port ${port} shows`}
+      src={entry.ticket === undefined ? address : undefined}
+      referrerPolicy="no-referrer"
+      sandbox={SANDBOX}
+      loading="lazy"
+      style={style}
+    />
+  );
+}
+
+/** A form: a ticket in an address would stay in the history and in logs. */
+function enterFrame(target: string, action: string, fields: Readonly<Record<string, string>>): void {
+  const form = Object.assign(document.createElement('form'), {
+    method: 'post',
+    action,
+    target,
+    hidden: true,
+  });
+  for (const [name, value] of Object.entries(fields)) {
+    form.append(Object.assign(document.createElement('input'), { type: 'hidden', name, value }));
+  }
+  document.body.append(form);
+  form.submit();
+  form.remove();
 }

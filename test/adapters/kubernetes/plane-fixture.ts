@@ -3,6 +3,7 @@ import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import type { VisitOptions } from '#adapters/kubernetes/previews/guest-upstream.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import type { Answerer, GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import { PortholeError } from '#base/errors.ts';
@@ -78,6 +79,7 @@ export interface PlaneFixtureOptions {
   readonly previewSettings?: Partial<PreviewOptions>;
   readonly guests?: Parameters<typeof createKubernetesPlane>[0]['guests'];
   readonly frameAncestors?: readonly string[];
+  readonly visits?: VisitOptions;
   readonly quota?: Parameters<typeof startFakeApiServer>[0]['quota'];
   readonly admit?: Parameters<typeof startFakeApiServer>[0]['admit'];
 }
@@ -108,6 +110,7 @@ export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<P
       listener: 'previews',
       guests: options.guests,
       frameAncestors: options.frameAncestors,
+      visits: options.visits,
       previewSettings: { ...PREVIEW, maxTotal, ...options.previewSettings, ...previewSettings },
     });
     return { plane, client };

@@ -12,6 +12,7 @@ import type { OpenPreviewsAnswer } from '#protocol/guest/previews-protocol.ts';
 import { NOON, planeFixture, type PlaneFixture } from './plane-fixture.ts';
 
 const CONSOLE = 'https://console.example.test';
+const VISITS = { openUrl: 'https://console.example.test/open', keys: ['a-key'] };
 
 /** What a different guest answers; undefined: the answer of a normal guest. */
 type Answer = (method: string, url: string, body: string) => OpenPreviewsAnswer | undefined;
@@ -52,6 +53,7 @@ describe('a preview by way of the guest', () => {
       previewSettings: { upstream: 'guest' },
       guests: guestsOf(calls),
       frameAncestors: [CONSOLE],
+      visits: VISITS,
     });
   });
   afterEach(async () => {
@@ -80,6 +82,47 @@ describe('a preview by way of the guest', () => {
     expect(seen).toEqual([`PUT /v1/previews/3000 ${JSON.stringify(request)}`, '0 Services']);
     expect(stored('services').spec).toMatchObject({ ports: [{ port: 80, targetPort: 2791 }] });
     expect(JSON.stringify(stored('httproutes').spec['rules'])).toContain('"X-Porthole-Port","value":"3000"');
+  });
+
+  const LIMITED = { level: 'org', epoch: 1, revoked: [] } as const;
+  const usage = { port: 3000, idle_ms: null, bytes_in: 0, bytes_out: 0 };
+
+  test('tells its guest who may open it, with the page and the keys of tickets', async () => {
+    const spec = fixture.spec({ access: LIMITED });
+    answer = () => ({ previews: [{ ...usage, host: hostOf(spec.token), access_epoch: 1 }] });
+    const { preview } = await fixture.plane.open(spec);
+    expect(seen[0]).toContain(
+      JSON.stringify({ ...LIMITED, open_url: VISITS.openUrl, name: preview.name, keys: VISITS.keys }),
+    );
+    seen.length = 0;
+    await fixture.plane.setAccess(preview, { ...LIMITED, epoch: 2, revoked: ['lnk_1'] });
+    expect(seen).toEqual([expect.stringContaining('"epoch":2,"revoked":["lnk_1"]')]);
+    expect(await fixture.plane.findNamed(preview.name)).toEqual(preview);
+  });
+
+  test('is not opened, nor limited, by a guest that would serve everyone', async () => {
+    const spec = fixture.spec();
+    answer = () => ({ previews: [{ ...usage, host: hostOf(spec.token) }] });
+    const refusal = {
+      code: 'preview_not_enabled',
+      message: expect.stringContaining('without access levels'),
+    };
+    await expect(fixture.plane.open({ ...spec, access: LIMITED })).rejects.toMatchObject(refusal);
+    expect(fixture.server.store.all('httproutes')).toEqual([]);
+    const { preview } = await fixture.plane.open(spec);
+    await expect(fixture.plane.setAccess(preview, LIMITED)).rejects.toMatchObject(refusal);
+    failure = new PortholeError('sandbox_not_running', 'It is stopped.');
+    await expect(fixture.plane.setAccess(preview, LIMITED)).rejects.toMatchObject({
+      code: 'sandbox_not_running',
+    });
+  });
+
+  test('is not opened where nothing enforces its access', async () => {
+    const { plane } = fixture.another(undefined, { upstream: 'direct' });
+    const refusal = { code: 'preview_not_enabled' };
+    await expect(plane.open(fixture.spec({ access: LIMITED }))).rejects.toMatchObject(refusal);
+    const { preview } = await plane.open(fixture.spec());
+    await expect(plane.setAccess(preview, LIMITED)).rejects.toMatchObject(refusal);
   });
 
   test('shows servers that listen on loopback alone, and says so', () => {

@@ -72,6 +72,8 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
     previewSettings: {
       ...preview,
       enabled: true,
+      access: 'link',
+      maxAccess: 'link',
       zoneSuffix: zone,
       gatewayName: gateway.name,
       gatewayNamespace: namespaces.gateway,

@@ -105,6 +105,14 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     return { params: { id: runId, port: '3000' }, body: {} };
   }
 
+  /** A live preview, by its session id. */
+  const withSession =
+    (body?: object) =>
+    async ({ runId }: MadeRun) => {
+      const { session_id: id } = await startPreview(porthole, runId, 3000, ALICE);
+      return { params: { id }, ...(body !== undefined && { body }) };
+    };
+
   function withMessage(body?: object) {
     return async ({ runId }: MadeRun): Promise<Probe> => {
       const path = `/api/runs/${runId}/inbox`;
@@ -145,6 +153,21 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       params: { id: sandboxId, port: '9' },
       body: { state: 'closed' },
     }),
+    getPreviewAccess: withSession(),
+    setPreviewAccess: withSession({ level: 'link' }),
+    createPreviewLink: withSession({ label: 'for carol' }),
+    listPreviewLinks: withSession(),
+    async revokePreviewLink(run) {
+      const { params } = await withSession()(run);
+      const made = await porthole.call('POST', `/v1/previews/${params.id}/links`, {
+        token: ALICE,
+        body: { label: 'for carol' },
+      });
+      return { params: { ...params, linkId: made.json<{ id: string }>().id } };
+    },
+    listPreviewViewers: withSession(),
+    createPreviewPass: withSession(),
+    enterPreview: async (run) => ({ body: { preview: (await withSession()(run)).params.id } }),
     changeRun: async () => ({ body: { sharing: 'view' } }),
     signIn: async () => ({ body: { key: ALICE } }),
     startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),

@@ -160,6 +160,16 @@ describe('a start that waits for its route', () => {
       { ready: true },
     ],
     [
+      'is ready where the guest lets only some visitors pass, and the app listens',
+      { proxies: { one: from(40, 'nothing', 'guarded') } },
+      { ready: true },
+    ],
+    [
+      'says that nothing listens where the guest lets only some visitors pass',
+      { proxies: { one: from(40, 'nothing', 'guarded') }, dial: 'nothing_listens' },
+      { ready: false, reason: 'nothing_listens' },
+    ],
+    [
       'waits for the app while the gateway has the route and not its Service',
       { proxies: { one: from(100, 'failed', 'app') } },
       { ready: true },

@@ -46,6 +46,12 @@ test.each<[string, number, Record<string, string>, string]>([
   ],
   ['Porthole’s page, whatever its status', 200, { 'x-porthole-status': 'unknown' }, 'nothing'],
   ['the guest’s page, through the route', 502, { ...OURS, 'x-porthole-status': 'nothing_listens' }, 'route'],
+  [
+    'the guest’s page for visitors without a visit',
+    401,
+    { ...OURS, 'x-porthole-status': 'access_required' },
+    'guarded',
+  ],
   ['the guest’s page for a host that is not open', 404, { ...OURS, 'x-porthole-status': 'unknown' }, 'route'],
 ])('%s comes from who it comes from', (_name, statusCode, headers, from) => {
   expect(answerer({ statusCode, headers })).toBe(from);

@@ -109,6 +109,23 @@ describe('the local gateway', () => {
     ...change,
   });
 
+  test('keeps who may open it across a restart, and takes nothing that was decided before', async () => {
+    const plane = await open(folder);
+    const wanted = spec('a', { access: { level: 'org', epoch: 1, revoked: [] } });
+    const { preview } = await plane.open(wanted);
+    const limited: unknown[] = [];
+    plane.onLimited(({ access }) => limited.push(access));
+    const access = { level: 'owner', epoch: 2, revoked: ['lnk_1'] } as const;
+    await plane.setAccess(preview, access);
+    await plane.awaitReady(preview);
+    for (const late of [wanted.access ?? access, { ...access, revoked: [] }])
+      await plane.setAccess(preview, late);
+    await plane.setAccess({ ...preview, uid: 'another' }, { ...access, epoch: 3 });
+    expect(limited).toEqual([access]);
+    expect((await open(folder)).lookup(wanted.token)?.access).toEqual(access);
+    expect((await plane.findNamed(preview.name))?.access).toEqual(access);
+  });
+
   test('serves nothing, keeps nothing alive and leaves no file for what no start has confirmed', async () => {
     const plane = await open(folder);
     const wanted = spec('a');

@@ -50,6 +50,14 @@ previewPlaneContract(
   { runs: 60 },
 );
 
+test('opens nothing that it would have to keep visitors from', async () => {
+  const { plane, preview } = await openOne(() => Promise.reject(new Error('not called')));
+  const access = { level: 'org', epoch: 1, revoked: [] } as const;
+  await expect(plane.setAccess(preview, access)).rejects.toMatchObject({ code: 'preview_not_enabled' });
+  await plane.setAccess(preview, { ...access, level: 'link' });
+  await plane.closeAll();
+});
+
 /** A plane with one preview; `dial` makes its connections. */
 async function openOne(dial: () => Promise<Duplex>) {
   const plane = createLoopbackPlane({ maxTotal: 1, clock: pinnedClock(NOON), sandboxes: { dial } });

@@ -1,0 +1,155 @@
+import type { Kysely } from 'kysely';
+import type { AccessRecords, PortAccess } from '#core/previews/access-store.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
+import type { Row, SqlSchema } from './schema.ts';
+import { all, count, deleted, done, first, instantText } from './sql-dialect.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+
+const LINK_FIELDS = [
+  'id',
+  'runId',
+  'targetPort',
+  'label',
+  'level',
+  'digest',
+  'password',
+  'uses',
+  'maxUses',
+  'createdBy',
+  'createdAt',
+  'expiresAt',
+  'lastUsedAt',
+] as const;
+
+export function accessRecords({ dialect, once, repeatable, transact }: SqlSession): AccessRecords {
+  return {
+    get: (runId, targetPort) => repeatable((db) => first(ofPort(db, runId, targetPort), toAccess)),
+
+    change: (runId, targetPort, to) =>
+      transact(async (trx) => {
+        await dialect.lockKey(trx, JSON.stringify(['preview access', runId, targetPort]));
+        const changed = to(await first(ofPort(trx, runId, targetPort), toAccess));
+        const { level, epoch, revoked, password } = changed;
+        const access = { level, epoch, revoked: JSON.stringify(revoked), password };
+        await trx
+          .insertInto('preview_access')
+          .values({ run_id: runId, target_port: targetPort, ...access })
+          .onConflict((conflict) => conflict.columns(['run_id', 'target_port']).doUpdateSet(access))
+          .execute();
+        return changed;
+      }),
+
+    addLink: (link, most) =>
+      transact(async (trx) => {
+        const { runId, targetPort } = link;
+        await dialect.lockKey(trx, JSON.stringify(['preview links', runId, targetPort]));
+        const present = trx
+          .selectFrom('preview_links')
+          .where('run_id', '=', runId)
+          .where('target_port', '=', targetPort);
+        if ((await count(present)) >= most) return false;
+        await trx.insertInto('preview_links').values(columnsOf(link, LINK_FIELDS)).execute();
+        return true;
+      }),
+
+    link: (id) =>
+      repeatable((db) => first(db.selectFrom('preview_links').selectAll().where('id', '=', id), fieldsOf)),
+
+    links: (runId, targetPort) =>
+      repeatable((db) =>
+        all(
+          db
+            .selectFrom('preview_links')
+            .selectAll()
+            .where('run_id', '=', runId)
+            .where('target_port', '=', targetPort)
+            .orderBy('id'),
+          fieldsOf,
+        ),
+      ),
+
+    // Not idempotent: a repeat would count twice.
+    useLink: (id, at) =>
+      once(async (db) => {
+        const used = await db
+          .updateTable('preview_links')
+          .set((row) => ({ uses: row('uses', '+', 1), last_used_at: instantText(at) }))
+          .where('id', '=', id)
+          .where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', instantText(at))]))
+          .where((row) => row.or([row('max_uses', 'is', null), row('uses', '<', row.ref('max_uses'))]))
+          .executeTakeFirst();
+        return used.numUpdatedRows > 0n;
+      }),
+
+    removeLink: (id) =>
+      once(async (db) => (await deleted(db.deleteFrom('preview_links').where('id', '=', id))) > 0),
+
+    addVisit: ({ runId, targetPort, viewer, linkId }, at) =>
+      repeatable((db) => {
+        const last = { last_at: instantText(at) };
+        return done(
+          db
+            .insertInto('preview_visits')
+            .values({
+              run_id: runId,
+              target_port: targetPort,
+              viewer,
+              link_id: linkId,
+              first_at: instantText(at),
+              ...last,
+            })
+            .onConflict((conflict) =>
+              conflict.columns(['run_id', 'target_port', 'viewer', 'link_id']).doUpdateSet(last),
+            ),
+        );
+      }),
+
+    hasVisited: ({ runId, targetPort, viewer, linkId }) =>
+      repeatable(async (db) => {
+        const found = await db
+          .selectFrom('preview_visits')
+          .select('viewer')
+          .where('run_id', '=', runId)
+          .where('target_port', '=', targetPort)
+          .where('viewer', '=', viewer)
+          .where('link_id', '=', linkId)
+          .executeTakeFirst();
+        return found !== undefined;
+      }),
+
+    visits: (runId, targetPort, most) =>
+      repeatable((db) =>
+        all(
+          db
+            .selectFrom('preview_visits')
+            .selectAll()
+            .where('run_id', '=', runId)
+            .where('target_port', '=', targetPort)
+            .orderBy('last_at', 'desc')
+            .limit(most),
+          fieldsOf,
+        ),
+      ),
+
+    forget: (before) =>
+      repeatable((db) =>
+        inTransaction(db, async (trx) => {
+          const until = instantText(before);
+          const links = await deleted(trx.deleteFrom('preview_links').where('expires_at', '<', until));
+          return links + (await deleted(trx.deleteFrom('preview_visits').where('last_at', '<', until)));
+        }),
+      ),
+  };
+}
+
+function toAccess({ level, epoch, revoked, password }: Row<'preview_access'>): PortAccess {
+  return { level, epoch, revoked: JSON.parse(revoked) as string[], password };
+}
+
+function ofPort(db: Kysely<SqlSchema>, runId: string, targetPort: number) {
+  return db
+    .selectFrom('preview_access')
+    .selectAll()
+    .where('run_id', '=', runId)
+    .where('target_port', '=', targetPort);
+}

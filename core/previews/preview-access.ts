@@ -1,0 +1,400 @@
+import { createHash, randomBytes, randomUUID, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import { type Caller, mayManage, type Person } from '../callers.ts';
+import type { Tokens } from '../auth/authenticator.ts';
+import type { Clock, Ids, Owner } from '#base/clock-and-ids.ts';
+import { PortholeError } from '#base/errors.ts';
+import {
+  type AccessLevel,
+  isWider,
+  MAX_REVOKED_LINKS,
+  OPEN_ACCESS,
+  type PreviewAccess,
+} from '#protocol/preview-access.ts';
+import { PASS_MS, TICKET_MS, type TicketKind } from '#protocol/guest/visit-tickets.ts';
+import type { Records } from '../records.ts';
+import type { PortAccess, PreviewLink } from './access-store.ts';
+import type { PreviewOptions } from './preview-limits.ts';
+import type { Preview, PreviewPlane } from './preview-plane.ts';
+
+/** Links of one port. */
+const MAX_LINKS = 100;
+/** When a visit ends at the latest, in milliseconds: as long as a browser session. */
+const VISIT_MS = 12 * 3_600_000;
+
+type AccessOptions = Pick<PreviewOptions, 'access' | 'maxAccess'>;
+
+export interface AccessDeps {
+  readonly plane: Pick<PreviewPlane, 'setAccess'>;
+  readonly records: Pick<Records, 'access' | 'runs'>;
+  readonly tokens: Pick<Tokens, 'signTicket' | 'pseudonym'>;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, 'link'>;
+  readonly previewSettings: AccessOptions;
+}
+
+/** The access of a port: what its owner chose, or the default, and never wider than the maximum. */
+export function allowedAccess(
+  stored: PreviewAccess | undefined,
+  { access, maxAccess }: AccessOptions,
+): PreviewAccess {
+  const { level, epoch, revoked } = stored ?? { ...OPEN_ACCESS, level: access };
+  return { level: isWider(level, maxAccess) ? maxAccess : level, epoch, revoked };
+}
+
+/** The access of a preview's port. */
+export async function accessOf(
+  { records, previewSettings }: Pick<AccessDeps, 'previewSettings' | 'records'>,
+  { runId, targetPort }: Pick<Preview, 'runId' | 'targetPort'>,
+): Promise<PreviewAccess> {
+  return allowedAccess(await records.access.get(runId, targetPort), previewSettings);
+}
+
+export interface AccessChange {
+  readonly preview: Preview;
+  readonly level: AccessLevel;
+  readonly password?: string | undefined;
+}
+
+/**
+ * Sets who may open a preview, now and after each later start. Ends all visits.
+ * @throws PortholeError `invalid_request` for a level above the maximum, and for a password that is
+ * missing or has no use
+ */
+export async function changeAccess(
+  { plane, records, previewSettings }: AccessDeps,
+  { preview, level, password }: AccessChange,
+  signal?: AbortSignal,
+): Promise<PreviewAccess> {
+  checkLevel(level, previewSettings);
+  if (level === 'password' && password === undefined) {
+    throw new PortholeError('invalid_request', 'password: the level password needs one', {
+      remedy: 'send a password.',
+    });
+  }
+  if (level !== 'password' && password !== undefined) {
+    throw new PortholeError('invalid_request', `password: the level ${level} has none`, {
+      remedy: 'leave it out, or choose the level password.',
+    });
+  }
+  const hashed = password === undefined ? null : await hashPassword(password);
+  const changed = await records.access.change(preview.runId, preview.targetPort, (known) => ({
+    level,
+    epoch: (known?.epoch ?? 0) + 1,
+    revoked: [],
+    password: hashed,
+  }));
+  const access = allowedAccess(changed, previewSettings);
+  await plane.setAccess(preview, access, signal);
+  return access;
+}
+
+/** @throws PortholeError `invalid_request` */
+function checkLevel(level: AccessLevel, { maxAccess }: Pick<AccessOptions, 'maxAccess'>): void {
+  if (!isWider(level, maxAccess)) return;
+  throw new PortholeError(
+    'invalid_request',
+    `level: ${level} is above the maximum of this installation, ${maxAccess}`,
+    { remedy: `choose ${maxAccess} or a stricter level.`, details: { maximum: maxAccess } },
+  );
+}
+
+export interface NewLink {
+  readonly label: string;
+  readonly level: PreviewLink['level'];
+  readonly password?: string | undefined;
+  readonly expiresAt?: Date | undefined;
+  readonly maxUses?: number | undefined;
+}
+
+/**
+ * An invitation to a preview. The secret is in the answer alone.
+ * @throws PortholeError `invalid_request`, `quota_exceeded`
+ */
+export async function createLink(
+  { records, ids, clock, previewSettings }: PassDeps,
+  { preview, by, ...asked }: NewLink & { readonly preview: Preview; readonly by: string },
+): Promise<{ readonly link: PreviewLink; readonly secret: string }> {
+  checkLevel(asked.level, previewSettings);
+  const secret = randomBytes(24).toString('base64url');
+  const link: PreviewLink = {
+    id: ids.link(),
+    runId: preview.runId,
+    targetPort: preview.targetPort,
+    label: asked.label,
+    level: asked.level,
+    digest: digestOf(secret),
+    password: asked.password === undefined ? null : await hashPassword(asked.password),
+    uses: 0,
+    maxUses: asked.maxUses ?? null,
+    createdBy: by,
+    createdAt: clock.now(),
+    expiresAt: asked.expiresAt ?? null,
+    lastUsedAt: null,
+  };
+  if (await records.access.addLink(link, MAX_LINKS)) return { link, secret };
+  throw new PortholeError(
+    'quota_exceeded',
+    `Port ${preview.targetPort} has ${MAX_LINKS} links, the maximum`,
+    {
+      remedy: 'revoke one first.',
+    },
+  );
+}
+
+/**
+ * Ends a link, and the visits of those who came by it.
+ * @throws PortholeError `not_found`
+ */
+export async function revokeLink(
+  { plane, records, previewSettings }: AccessDeps,
+  { preview, linkId }: { readonly preview: Preview; readonly linkId: string },
+  signal?: AbortSignal,
+): Promise<void> {
+  const { runId, targetPort } = preview;
+  const [link, stored] = await Promise.all([
+    records.access.link(linkId),
+    records.access.get(runId, targetPort),
+  ]);
+  const isOfPort = link?.runId === runId && link.targetPort === targetPort;
+  // A revocation that did not reach the guest may be repeated.
+  if (!isOfPort && stored?.revoked.includes(linkId) !== true) {
+    throw new PortholeError('not_found', `This preview has no link ${JSON.stringify(linkId)}`, {
+      remedy: 'GET …/links lists those that it has.',
+    });
+  }
+  const changed = await records.access.change(runId, targetPort, (known) =>
+    withoutLink(known ?? { ...OPEN_ACCESS, level: previewSettings.access, password: null }, linkId),
+  );
+  if (isOfPort) await records.access.removeLink(linkId);
+  await plane.setAccess(preview, allowedAccess(changed, previewSettings), signal);
+}
+
+/** With too many revoked links a new epoch ends every visit instead. */
+export function withoutLink(access: PortAccess, linkId: string): PortAccess {
+  const { epoch, revoked } = access;
+  if (revoked.includes(linkId)) return access;
+  return revoked.length < MAX_REVOKED_LINKS
+    ? { ...access, revoked: [...revoked, linkId] }
+    : { ...access, epoch: epoch + 1, revoked: [] };
+}
+
+/** What a visitor shows to get in. */
+export interface Visitor {
+  readonly caller: Caller | undefined;
+  readonly link?: { readonly id: string; readonly secret: string } | undefined;
+  readonly password?: string | undefined;
+  /** Whether the visitor knows the URL, not only the name, of the preview. @default false */
+  readonly knowsUrl?: boolean | undefined;
+  /**
+   * Tells visitors without a name apart.
+   * @default - a new visitor
+   */
+  readonly anonymous?: string | undefined;
+}
+
+export type Entry =
+  | { readonly kind: 'enters'; readonly ticket: string }
+  /** The preview is open to everyone who has its URL. */
+  | { readonly kind: 'open' }
+  /** The visitor may try again with what is missing. */
+  | { readonly kind: 'needs'; readonly what: 'sign_in' | 'password' }
+  /** The same for everything else, so that no one learns whether a link or a preview exists. */
+  | { readonly kind: 'refused' };
+
+/** Whether a visitor may enter a preview, and the ticket for it. */
+export async function enterPreview(
+  deps: AccessDeps,
+  { preview, visitor }: { readonly preview: Preview; readonly visitor: Visitor },
+): Promise<Entry> {
+  const { records, tokens, clock } = deps;
+  const { runId, targetPort } = preview;
+  const [run, stored] = await Promise.all([records.runs.get(runId), records.access.get(runId, targetPort)]);
+  if (run === undefined) return { kind: 'refused' };
+  const access = allowedAccess(stored, deps.previewSettings);
+  const found = await wayIn(deps, { preview, owner: run.owner, stored, access, visitor });
+  if (found.kind !== 'passes') return found;
+  if (access.level === 'link') return { kind: 'open' };
+  const { level, link } = found;
+  const { caller, anonymous = randomUUID() } = visitor;
+  const viewer = caller?.kind === 'person' ? caller.user : tokens.pseudonym(preview.name, anonymous);
+  const visit = { runId, targetPort, viewer, linkId: link?.id ?? '' };
+  const now = clock.now();
+  // Who came by a link may come back, as after a restart.
+  if (link !== undefined && !(await records.access.hasVisited(visit))) {
+    if (!(await records.access.useLink(link.id, now))) return { kind: 'refused' };
+  }
+  const ticket = ticketFor(deps, {
+    preview,
+    kind: 'enter',
+    access,
+    level,
+    viewer,
+    link,
+    ends: endsOf(caller, link),
+  });
+  await records.access.addVisit(visit, now);
+  return { kind: 'enters', ticket };
+}
+
+export type PassDeps = Pick<AccessDeps, 'records' | 'tokens' | 'clock' | 'ids' | 'previewSettings'>;
+
+/**
+ * The pass of a program that may do what the owner may; undefined if the preview is open to
+ * everyone who has its URL.
+ * @param viewer its name for the app
+ */
+export async function createPass(
+  deps: PassDeps,
+  preview: Preview,
+  { viewer, person }: { readonly viewer: string; readonly person?: Person | undefined },
+): Promise<string | undefined> {
+  const access = await accessOf(deps, preview);
+  if (access.level === 'link') return undefined;
+  const ends = endsOf(person, undefined);
+  return ticketFor(deps, { preview, kind: 'pass', access, level: 'owner', viewer, ends });
+}
+
+function ticketFor(
+  { tokens, clock, ids }: Pick<PassDeps, 'tokens' | 'clock' | 'ids'>,
+  {
+    preview,
+    kind,
+    access,
+    level,
+    viewer,
+    link,
+    ends,
+  }: {
+    readonly preview: Preview;
+    readonly kind: TicketKind;
+    readonly access: PreviewAccess;
+    readonly level: AccessLevel;
+    readonly viewer: string;
+    readonly link?: PreviewLink | undefined;
+    readonly ends: readonly number[];
+  },
+): string {
+  const now = clock.now().getTime();
+  return tokens.signTicket(kind, {
+    host: new URL(preview.url ?? '').host,
+    id: ids.link(),
+    expiresAt: now + (kind === 'enter' ? TICKET_MS : PASS_MS),
+    until: Math.min(now + VISIT_MS, ...ends),
+    epoch: access.epoch,
+    viewer,
+    level,
+    link: link?.id,
+  });
+}
+
+type WayIn =
+  | { readonly kind: 'passes'; readonly level: AccessLevel; readonly link?: PreviewLink }
+  | Extract<Entry, { kind: 'needs' | 'refused' }>;
+
+interface Asked {
+  readonly preview: Preview;
+  readonly owner: Owner;
+  readonly stored: PortAccess | undefined;
+  readonly access: PreviewAccess;
+  readonly visitor: Visitor;
+}
+
+/** A link decides alone: a visitor who shows an invalid one is refused. */
+async function wayIn(
+  { records, clock, previewSettings }: AccessDeps,
+  { preview, owner, stored, access, visitor }: Asked,
+): Promise<WayIn> {
+  const { caller, link: shown, password } = visitor;
+  const person = caller?.kind === 'person' ? caller : undefined;
+  if (person !== undefined && mayManage(person, { owner })) return { kind: 'passes', level: 'owner' };
+  if (shown === undefined) {
+    // Its name must not be exchanged for its URL, which is all that a visitor needs then.
+    if (access.level === 'link' && visitor.knowsUrl !== true) return { kind: 'refused' };
+    return checkWay(
+      {
+        level: access.level,
+        owner,
+        person,
+        hash: access.level === 'password' ? (stored?.password ?? '') : null,
+      },
+      password,
+    );
+  }
+  const link = await records.access.link(shown.id);
+  const isValid =
+    link?.runId === preview.runId &&
+    link.targetPort === preview.targetPort &&
+    isDigest(shown.secret, link.digest) &&
+    (link.expiresAt === null || link.expiresAt > clock.now()) &&
+    !access.revoked.includes(link.id) &&
+    !isWider(link.level, previewSettings.maxAccess);
+  if (!isValid) return { kind: 'refused' };
+  const way = await checkWay({ level: link.level, owner, person, hash: link.password }, password);
+  return way.kind === 'passes' ? { ...way, link } : way;
+}
+
+async function checkWay(
+  {
+    level,
+    owner,
+    person,
+    hash,
+  }: {
+    readonly level: AccessLevel;
+    readonly owner: Owner;
+    readonly person: Person | undefined;
+    readonly hash: string | null;
+  },
+  password: string | undefined,
+): Promise<WayIn> {
+  const reached = reachOf(level, owner, person);
+  if (reached === 'sign_in') return { kind: 'needs', what: 'sign_in' };
+  if (reached === 'refused') return { kind: 'refused' };
+  if (hash !== null && password === undefined) return { kind: 'needs', what: 'password' };
+  if (hash !== null && !(await isPassword(password ?? '', hash))) return { kind: 'refused' };
+  return { kind: 'passes', level };
+}
+
+/** Whether a person, or a visitor without a name, reaches a level; passwords apart. */
+export function reachOf(
+  level: AccessLevel,
+  owner: Owner,
+  person: Person | undefined,
+): 'reached' | 'sign_in' | 'refused' {
+  if (level === 'link' || level === 'password') return 'reached';
+  if (person === undefined) return 'sign_in';
+  if (level === 'signed_in' || mayManage(person, { owner })) return 'reached';
+  return level === 'org' && person.org === owner.org ? 'reached' : 'refused';
+}
+
+function endsOf(caller: Caller | undefined, link: PreviewLink | undefined): number[] {
+  const session = caller?.kind === 'person' ? (caller.session?.expiresAt ?? caller.expiresAt) : undefined;
+  return [session, link?.expiresAt ?? undefined].flatMap((end) => (end === undefined ? [] : [end.getTime()]));
+}
+
+function digestOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
+}
+
+function isDigest(secret: string, digest: string): boolean {
+  return timingSafeEqual(Buffer.from(digestOf(secret)), Buffer.from(digest));
+}
+
+const scryptAsync = promisify<string, Buffer, number, Buffer>(scrypt);
+const KEY_BYTES = 32;
+
+/** `{salt}.{scrypt}`, base64url; Node's cost: 16 MiB and some 50 ms. */
+async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16);
+  const key = await scryptAsync(password, salt, KEY_BYTES);
+  return `${salt.toString('base64url')}.${key.toString('base64url')}`;
+}
+
+/** False for a hash of another form, as the empty one of a port without a password. */
+async function isPassword(password: string, stored: string): Promise<boolean> {
+  const [salt = '', key = ''] = stored.split('.');
+  const expected = Buffer.from(key, 'base64url');
+  if (expected.length !== KEY_BYTES) return false;
+  return timingSafeEqual(await scryptAsync(password, Buffer.from(salt, 'base64url'), KEY_BYTES), expected);
+}

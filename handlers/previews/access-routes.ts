@@ -1,0 +1,340 @@
+import { z } from 'zod';
+import { PortholeError } from '#base/errors.ts';
+import { type Caller, mayManage, type Person } from '#core/callers.ts';
+import type { PreviewLink, PreviewVisit } from '#core/previews/access-store.ts';
+import {
+  accessOf,
+  changeAccess,
+  createLink,
+  createPass,
+  enterPreview,
+  revokeLink,
+} from '#core/previews/preview-access.ts';
+import type { Preview } from '#core/previews/preview-plane.ts';
+import { ACCESS_LEVELS, type PreviewAccess } from '#protocol/preview-access.ts';
+import { isPreviewName, isPreviewToken } from '#core/previews/preview-token.ts';
+import { checkGuesses } from '../http/authenticate.ts';
+import { cookieOf, sessionCookie } from '../auth/session-cookie.ts';
+import { defineRoute, ID_PATTERN, json } from '../route.ts';
+import type { Services } from '../services.ts';
+
+const NO_STORE = { 'cache-control': 'no-store' };
+const PREVIEW = '/v1/previews/{id}';
+const MAX_VIEWERS = 200;
+
+const PreviewPath = z.object({
+  id: z.string().max(200).meta({ pattern: ID_PATTERN }).describe('`session_id` of the preview'),
+});
+
+const Level = z
+  .enum(ACCESS_LEVELS, `must be one of ${ACCESS_LEVELS.join(', ')}`)
+  .describe(
+    'Who may open it: `owner` (the owner of the run, and admins), `org` (also the members of their organisation), `signed_in` (everyone who is signed in), `password` (everyone who knows it), `link` (everyone who has the URL)',
+  );
+
+const password = z
+  .string()
+  .min(8, 'must have at least 8 characters')
+  .max(200, 'must have at most 200 characters');
+
+const AccessDto = z
+  .object({ level: Level, maximum: Level.describe('The widest level of this installation') })
+  .meta({ id: 'PreviewAccess' });
+
+/** A live preview that the person may manage. Others learn nothing about it. */
+async function findOwn(
+  { plane, records }: Pick<Services, 'plane' | 'records'>,
+  person: Person,
+  token: string,
+  signal: AbortSignal | undefined,
+): Promise<Preview> {
+  const preview = await plane.find(token, signal);
+  const run = preview && (await records.runs.get(preview.runId));
+  if (preview !== undefined && run !== undefined && mayManage(person, run)) return preview;
+  throw new PortholeError('preview_not_found', 'You have no such preview', {
+    remedy: 'GET /api/runs/{id}/sandbox/port-forward lists those of a run.',
+  });
+}
+
+const toAccessDto = (
+  { level }: PreviewAccess,
+  { previewSettings }: Pick<Services, 'previewSettings'>,
+): z.infer<typeof AccessDto> => ({ level, maximum: previewSettings.maxAccess });
+
+const getAccessRoute = defineRoute('getPreviewAccess', 'GET', `${PREVIEW}/access`, {
+  tag: 'Previews',
+  summary: 'Who may open a preview',
+  params: PreviewPath,
+  responses: { 200: { description: 'Its level', schema: AccessDto } },
+  errors: ['preview_not_found'],
+  async handle({ params, person, signal }, services) {
+    const preview = await findOwn(services, person, params.id, signal);
+    return json(200, toAccessDto(await accessOf(services, preview), services));
+  },
+});
+
+const setAccessRoute = defineRoute('setPreviewAccess', 'PUT', `${PREVIEW}/access`, {
+  tag: 'Previews',
+  summary: 'Choose who may open a preview',
+  description:
+    'Also for later previews of the same port of the run. All visits end, open connections included, unless the level is `link`. A level above the maximum answers 400 with `maximum`.',
+  params: PreviewPath,
+  body: z
+    .strictObject({ level: Level, password: password.optional().describe('For the level `password`') })
+    .meta({ id: 'SetPreviewAccessRequest', example: { level: 'org' } }),
+  responses: { 200: { description: 'Its level', schema: AccessDto } },
+  errors: ['preview_not_found', 'preview_not_enabled'],
+  async handle({ params, body, person, signal }, services) {
+    const preview = await findOwn(services, person, params.id, signal);
+    const access = await changeAccess(services, { preview, ...body }, signal);
+    return json(200, toAccessDto(access, services));
+  },
+});
+
+const LINK_LEVELS = ['org', 'signed_in', 'link'] as const;
+
+const LinkDto = z
+  .object({
+    id: z.string(),
+    label: z.string(),
+    level: z.enum(LINK_LEVELS).describe('Who may use it; `link`: everyone who has it'),
+    has_password: z.boolean(),
+    uses: z.number().int().describe('How many visitors came by it'),
+    max_uses: z.number().int().nullable().describe('Null: any number'),
+    created_by: z.string(),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime().nullable().describe('Null: with the preview'),
+    last_used_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'PreviewLink' });
+
+function toLinkDto(link: PreviewLink): z.infer<typeof LinkDto> {
+  return {
+    id: link.id,
+    label: link.label,
+    level: link.level,
+    has_password: link.password !== null,
+    uses: link.uses,
+    max_uses: link.maxUses,
+    created_by: link.createdBy,
+    created_at: link.createdAt.toISOString(),
+    expires_at: link.expiresAt?.toISOString() ?? null,
+    last_used_at: link.lastUsedAt?.toISOString() ?? null,
+  };
+}
+
+const createLinkRoute = defineRoute('createPreviewLink', 'POST', `${PREVIEW}/links`, {
+  tag: 'Previews',
+  summary: 'Create a link to a preview',
+  description:
+    'Returns a URL with a secret after `#`, which browsers send to no server. It is shown only here.',
+  params: PreviewPath,
+  body: z
+    .strictObject({
+      label: z.string().trim().min(1, 'must not be empty').max(100).describe('Whom it is for'),
+      level: z
+        .enum(LINK_LEVELS, `must be one of ${LINK_LEVELS.join(', ')}`)
+        .default('link')
+        .describe('Who may use it; `link`: everyone who has it'),
+      password: password.optional().describe('Visitors are asked for it'),
+      expires_in: z.int().min(60).max(31_536_000).optional().describe('Seconds from now'),
+      max_uses: z.int().min(1).max(1_000_000).optional().describe('How many visitors may come by it'),
+    })
+    .meta({ id: 'CreatePreviewLinkRequest', example: { label: 'for carol' } }),
+  responses: { 201: { description: 'The link', schema: LinkDto.extend({ url: z.string() }) } },
+  errors: ['preview_not_found', 'quota_exceeded'],
+  async handle({ params, body, person, signal, headers }, services) {
+    const preview = await findOwn(services, person, params.id, signal);
+    const { expires_in: seconds, max_uses: maxUses, ...rest } = body;
+    const expiresAt =
+      seconds === undefined ? undefined : new Date(services.clock.now().getTime() + seconds * 1_000);
+    const { link, secret } = await createLink(services, {
+      ...rest,
+      preview,
+      by: person.user,
+      maxUses,
+      expiresAt,
+    });
+    // Without a public URL: one machine, and the caller has reached its API at this host.
+    const origin = services.publicUrl?.origin ?? `http://${headers['host'] ?? ''}`;
+    const url = `${origin}/open?preview=${preview.name}#${link.id}.${secret}`;
+    return json(201, { ...toLinkDto(link), url }, NO_STORE);
+  },
+});
+
+const listLinksRoute = defineRoute('listPreviewLinks', 'GET', `${PREVIEW}/links`, {
+  tag: 'Previews',
+  summary: 'List the links of a preview',
+  params: PreviewPath,
+  responses: {
+    200: {
+      description: 'Oldest first',
+      schema: z.object({ links: z.array(LinkDto) }).meta({ id: 'PreviewLinks' }),
+    },
+  },
+  errors: ['preview_not_found'],
+  async handle({ params, person, signal }, services) {
+    const { runId, targetPort } = await findOwn(services, person, params.id, signal);
+    const links = await services.records.access.links(runId, targetPort);
+    return json(200, { links: links.map(toLinkDto) });
+  },
+});
+
+const revokeLinkRoute = defineRoute('revokePreviewLink', 'DELETE', `${PREVIEW}/links/{linkId}`, {
+  tag: 'Previews',
+  summary: 'Revoke a link',
+  description: 'Those who came by it lose the preview at once, open connections included.',
+  params: PreviewPath.extend({ linkId: z.string().max(64).meta({ pattern: ID_PATTERN }) }),
+  responses: { 204: { description: 'Revoked' } },
+  errors: ['preview_not_found', 'not_found'],
+  async handle({ params, person, signal }, services) {
+    const preview = await findOwn(services, person, params.id, signal);
+    await revokeLink(services, { preview, linkId: params.linkId }, signal);
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+const ViewerDto = z
+  .object({
+    viewer: z.string().describe('A user, or a pseudonym that differs for each preview'),
+    link_id: z.string().nullable(),
+    first_at: z.iso.datetime(),
+    last_at: z.iso.datetime(),
+  })
+  .meta({ id: 'PreviewViewer' });
+
+const toViewerDto = ({ viewer, linkId, firstAt, lastAt }: PreviewVisit): z.infer<typeof ViewerDto> => ({
+  viewer,
+  link_id: linkId === '' ? null : linkId,
+  first_at: firstAt.toISOString(),
+  last_at: lastAt.toISOString(),
+});
+
+const listPreviewViewersRoute = defineRoute('listPreviewViewers', 'GET', `${PREVIEW}/viewers`, {
+  tag: 'Previews',
+  summary: 'Who opened a preview',
+  description: 'Not at the level `link`, which needs no visit.',
+  params: PreviewPath,
+  responses: {
+    200: {
+      description: 'The last first, 200 at most',
+      schema: z.object({ viewers: z.array(ViewerDto) }).meta({ id: 'PreviewViewers' }),
+    },
+  },
+  errors: ['preview_not_found'],
+  async handle({ params, person, signal }, services) {
+    const { runId, targetPort } = await findOwn(services, person, params.id, signal);
+    const visits = await services.records.access.visits(runId, targetPort, MAX_VIEWERS);
+    return json(200, { viewers: visits.map(toViewerDto) });
+  },
+});
+
+const passRoute = defineRoute('createPreviewPass', 'POST', `${PREVIEW}/pass`, {
+  tag: 'Previews',
+  summary: 'Get a pass for a program',
+  description:
+    'A program sends it in the header `X-Porthole-Pass` of its requests to the preview, for ten minutes.',
+  params: PreviewPath,
+  responses: {
+    200: {
+      description: 'The pass',
+      schema: z
+        .object({ pass: z.string().nullable().describe('Null: everyone who has the URL may open it') })
+        .meta({ id: 'PreviewPass' }),
+    },
+  },
+  errors: ['preview_not_found'],
+  async handle({ params, person, signal }, services) {
+    const preview = await findOwn(services, person, params.id, signal);
+    const pass = await createPass(services, preview, { viewer: person.user, person });
+    return json(200, { pass: pass ?? null }, NO_STORE);
+  },
+});
+
+/** CSRF: a session counts only with an Origin, which `guardOrigin` has checked. */
+async function visitorOf(
+  { authenticator, publicUrl }: Pick<Services, 'authenticator' | 'publicUrl'>,
+  headers: Readonly<Record<string, string | undefined>>,
+): Promise<Caller | undefined> {
+  const sealed = cookieOf(headers['cookie'], sessionCookie(publicUrl?.origin));
+  const isOfPage = sealed !== undefined && headers['origin'] !== undefined;
+  const person = isOfPage ? await authenticator.sessions?.authenticate(sealed) : undefined;
+  return person ?? authenticator.withoutCredential;
+}
+
+const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
+  tag: 'Previews',
+  summary: 'Get a ticket for a preview',
+  description:
+    'For the page `/open`, and for the console. The ticket is valid once, for a minute: the browser posts it to `enter_url`, as the form field `ticket`.',
+  access: 'anyone',
+  signsIn: true,
+  body: z
+    .strictObject({
+      preview: z
+        .string()
+        .max(200)
+        .meta({ pattern: ID_PATTERN })
+        .describe('`session_id` of the preview, or the name that `/open` was called with'),
+      link: z.string().max(64).optional(),
+      secret: z.string().max(200).optional(),
+      password: z.string().max(200).optional(),
+      visitor: z.uuid().optional().describe('Tells visitors without a name apart'),
+    })
+    .meta({ id: 'EnterPreviewRequest' }),
+  responses: {
+    200: {
+      description: 'The ticket, or what the visitor has to do first',
+      schema: z
+        .object({
+          needs: z.enum(['sign_in', 'password']).optional(),
+          url: z.string().optional().describe('Of the preview; with a ticket it needs that first'),
+          ticket: z.string().optional(),
+          enter_url: z.string().optional(),
+        })
+        .meta({ id: 'PreviewEntry' }),
+    },
+  },
+  errors: ['forbidden', 'too_many_requests'],
+  async handle({ body, headers, sourceIp, signal }, services) {
+    const { preview: id, link, secret, password: given, visitor: anonymous } = body;
+    const shown = given ?? secret ?? id;
+    checkGuesses(services.guesses, sourceIp, shown);
+    const isName = isPreviewName(id);
+    const knowsUrl = !isName && isPreviewToken(id);
+    const [caller, preview] = await Promise.all([
+      visitorOf(services, headers),
+      isName ? services.plane.findNamed(id, signal) : services.plane.find(id, signal),
+    ]);
+    const visitor = {
+      caller,
+      link: link === undefined || secret === undefined ? undefined : { id: link, secret },
+      password: given,
+      knowsUrl,
+      anonymous,
+    };
+    const entry = preview && (await enterPreview(services, { preview, visitor }));
+    if (entry?.kind === 'needs') return json(200, { needs: entry.what }, NO_STORE);
+    if (entry === undefined || entry.kind === 'refused' || preview?.url == null) {
+      services.guesses.wrong(sourceIp, shown);
+      throw new PortholeError('forbidden', 'You cannot open this preview', {
+        remedy: 'ask its owner for a link, or for the right password.',
+      });
+    }
+    services.guesses.right(shown);
+    const { url } = preview;
+    if (entry.kind === 'open') return json(200, { url }, NO_STORE);
+    return json(200, { url, ticket: entry.ticket, enter_url: `${url}/.porthole/enter` }, NO_STORE);
+  },
+});
+
+export const accessRoutes = [
+  getAccessRoute,
+  setAccessRoute,
+  createLinkRoute,
+  listLinksRoute,
+  revokeLinkRoute,
+  listPreviewViewersRoute,
+  passRoute,
+  enterRoute,
+];

@@ -1,0 +1,235 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { AccessPolicy, PreviewTarget } from '../preview-target.ts';
+
+/** What the functions have signed about one visitor of one preview. */
+export interface TicketClaims {
+  /** Host header of the preview for which it is valid. */
+  readonly host: string;
+  readonly id: string;
+  /** When it can no longer be used, in milliseconds since 1970. */
+  readonly expiresAt: number;
+  /** When the visit that it begins ends at the latest, likewise. */
+  readonly until: number;
+  readonly epoch: number;
+  /** The link by which the visitor came. */
+  readonly link?: string | undefined;
+  /** What the app is sent about the visitor: a JWT that only the functions can sign. */
+  readonly about: string;
+}
+
+export interface AccessGateDeps {
+  /**
+   * The claims of a ticket (`enter`) or of a program's pass (`pass`) that the functions have
+   * signed; undefined for any other text. Does not check times, host or epoch.
+   */
+  readonly read: (kind: 'enter' | 'pass', ticket: string, target: PreviewTarget) => TicketClaims | undefined;
+  /** Where a person who requested the path signs in; undefined: nowhere. */
+  readonly openUrl: (target: PreviewTarget, path: string) => string | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export type AccessDecision =
+  | { readonly kind: 'passes'; readonly visit?: Visit; readonly setCookie?: string }
+  /** A person may sign in there. */
+  | { readonly kind: 'opens'; readonly location: string }
+  | { readonly kind: 'refused' };
+
+/** One visitor of one preview. */
+export interface Visit {
+  readonly token: string;
+  readonly epoch: number;
+  readonly link: string | undefined;
+  readonly about: string;
+  /** When it ends at the latest, in milliseconds since 1970, as below. */
+  readonly until: number;
+  /** When it ends unless another request comes. */
+  lastsUntil: number;
+  /** When its cookie was last sent. */
+  sentAt: number;
+}
+
+/**
+ * `__Host-`: no sibling host can set or overwrite it (RFC 6265bis section 4.1.3.2). `Partitioned`
+ * and `SameSite=None`: the console shows previews in frames.
+ */
+const VISIT_COOKIE = '__Host-porthole-view';
+/** The same as the header, for browsers that Porthole drives. */
+const PASS_COOKIE = '__Host-porthole-pass';
+const PASS_HEADER = 'x-porthole-pass';
+/**
+ * How long a visit lasts without a request, in milliseconds. Long enough for a page that is read
+ * and then used again; revocation does not wait for it.
+ */
+const IDLE_MS = 3_600_000;
+/** When the cookie of a visit is sent again, in milliseconds. */
+const RENEW_MS = 300_000;
+/** Tolerated difference between the clocks of functions and guests, in milliseconds. */
+const SKEW_MS = 60_000;
+/** Visits, and used tickets, of one serving process. */
+const MAX_REMEMBERED = 10_000;
+
+/**
+ * Lets visitors with a visit pass to previews that are not open to everyone. A visit begins with a
+ * ticket of the functions, which is valid once, and lives in the memory of the process that serves
+ * the preview: after a restart browsers enter again by themselves.
+ */
+export class AccessGate {
+  readonly #deps: AccessGateDeps;
+  readonly #visits = new Map<string, Visit>();
+  /** Ids of used tickets, and when they may be forgotten. */
+  readonly #used = new Map<string, number>();
+
+  constructor(deps: AccessGateDeps) {
+    this.#deps = deps;
+  }
+
+  decide(req: IncomingMessage, target: PreviewTarget, host: string): AccessDecision {
+    const { access } = target;
+    if (!isLimited(access)) return { kind: 'passes' };
+    const found = this.#visitOf(req.headers.cookie, target.token, access);
+    if (found !== undefined) {
+      const [id, visit] = found;
+      const now = this.#deps.now();
+      visit.lastsUntil = Math.min(now + IDLE_MS, visit.until);
+      if (now - visit.sentAt < RENEW_MS) return { kind: 'passes', visit };
+      visit.sentAt = now;
+      return { kind: 'passes', visit, setCookie: cookie(id) };
+    }
+    const header = req.headers[PASS_HEADER];
+    const pass = typeof header === 'string' ? header : onlyCookie(req.headers.cookie, PASS_COOKIE);
+    if (pass !== undefined) {
+      const claims = this.#deps.read('pass', pass, target);
+      if (claims === undefined || !this.#isValid(claims, access, host)) return { kind: 'refused' };
+      return { kind: 'passes', visit: visitOf(claims, target.token, this.#deps.now()) };
+    }
+    const location = isNavigation(req) ? this.#deps.openUrl(target, req.url ?? '/') : undefined;
+    return location === undefined ? { kind: 'refused' } : { kind: 'opens', location };
+  }
+
+  /**
+   * Begins a visit.
+   * @returns the visitor's `Set-Cookie`, `open` if no visit is needed, undefined if the ticket is
+   * not valid
+   */
+  enter(
+    ticket: string,
+    target: PreviewTarget,
+    host: string,
+  ): { readonly cookie: string } | 'open' | undefined {
+    const { access, token } = target;
+    if (!isLimited(access)) return 'open';
+    const claims = this.#deps.read('enter', ticket, target);
+    if (claims === undefined || !this.#isValid(claims, access, host) || !this.#use(claims)) return undefined;
+    const id = randomBytes(32).toString('base64url');
+    this.#visits.set(id, visitOf(claims, token, this.#deps.now()));
+    forgetOldest(this.#visits);
+    return { cookie: cookie(id) };
+  }
+
+  /** Whether a visit may go on: asked again for requests that last, such as WebSockets. */
+  isAllowed(visit: Visit | undefined, access: AccessPolicy | undefined): boolean {
+    if (!isLimited(access)) return true;
+    if (visit === undefined || visit.epoch !== access.epoch) return false;
+    return !this.isOver(visit) && (visit.link === undefined || !access.revoked.includes(visit.link));
+  }
+
+  isOver(visit: Visit): boolean {
+    return visit.until <= this.#deps.now();
+  }
+
+  #isValid(claims: TicketClaims, access: AccessPolicy, host: string): boolean {
+    const now = this.#deps.now();
+    return (
+      claims.host === host.toLowerCase() &&
+      claims.epoch === access.epoch &&
+      claims.expiresAt + SKEW_MS > now &&
+      claims.until > now &&
+      (claims.link === undefined || !access.revoked.includes(claims.link))
+    );
+  }
+
+  /** False if the ticket was used, or if more are in use than can be remembered. */
+  #use({ id, expiresAt }: TicketClaims): boolean {
+    const now = this.#deps.now();
+    for (const [used, until] of this.#used) {
+      if (until > now) break;
+      this.#used.delete(used);
+    }
+    if (this.#used.has(id) || this.#used.size >= MAX_REMEMBERED) return false;
+    this.#used.set(id, expiresAt + SKEW_MS);
+    return true;
+  }
+
+  #visitOf(header: string | undefined, token: string, access: AccessPolicy): [string, Visit] | undefined {
+    const id = onlyCookie(header, VISIT_COOKIE);
+    const visit = id === undefined ? undefined : this.#visits.get(id);
+    if (id === undefined || visit === undefined || visit.token !== token) return undefined;
+    if (visit.lastsUntil > this.#deps.now() && this.isAllowed(visit, access)) return [id, visit];
+    this.#visits.delete(id);
+    return undefined;
+  }
+}
+
+/**
+ * Whether a policy was decided before the one that is known: calls of several functions may
+ * overtake each other, and a revoked link must stay revoked.
+ */
+export function isOutdated(next: AccessPolicy | undefined, known: AccessPolicy | undefined): boolean {
+  const { epoch, revoked } = next ?? OPEN;
+  const { epoch: knownEpoch, revoked: knownRevoked } = known ?? OPEN;
+  return epoch < knownEpoch || (epoch === knownEpoch && revoked.length < knownRevoked.length);
+}
+
+const OPEN: AccessPolicy = { level: 'link', epoch: 0, revoked: [] };
+
+function isLimited(access: AccessPolicy | undefined): access is AccessPolicy {
+  return access !== undefined && access.level !== OPEN.level;
+}
+
+function visitOf({ epoch, link, about, until }: TicketClaims, token: string, now: number): Visit {
+  return { token, epoch, link, about, until, lastsUntil: Math.min(now + IDLE_MS, until), sentAt: now };
+}
+
+function forgetOldest(entries: Map<string, unknown>): void {
+  for (const [oldest] of entries) {
+    if (entries.size <= MAX_REMEMBERED) break;
+    entries.delete(oldest);
+  }
+}
+
+function cookie(id: string): string {
+  return `${VISIT_COOKIE}=${id}; Path=/; Max-Age=${IDLE_MS / 1_000}; Secure; HttpOnly; SameSite=None; Partitioned`;
+}
+
+/**
+ * If several cookies have the name, none is trusted. Only spaces and tabs are trimmed: browsers do
+ * not treat a name after other white space as `__Host-`.
+ */
+function onlyCookie(header: string | undefined, name: string): string | undefined {
+  if (header === undefined || !header.includes(name)) return undefined;
+  const values = header
+    .split(';')
+    .map((each) => each.replace(/^[ \t]+|(?<![ \t])[ \t]+$/g, ''))
+    .filter((each) => each.startsWith(`${name}=`));
+  return values.length === 1 ? values[0]?.slice(name.length + 1) : undefined;
+}
+
+/** The page in a frame cannot sign in: the page that it would be sent to refuses frames. */
+const FRAMES: ReadonlySet<unknown> = new Set(['iframe', 'frame', 'embed', 'object']);
+
+/** A page that a person opens: no prefetch and no program. */
+function isNavigation({ method, headers }: IncomingMessage): boolean {
+  if (method !== 'GET' || headers['sec-purpose'] !== undefined || headers['purpose'] !== undefined)
+    return false;
+  const mode = headers['sec-fetch-mode'];
+  if (mode === undefined) return (headers.accept ?? '').includes('text/html');
+  return mode === 'navigate' && !FRAMES.has(headers['sec-fetch-dest']);
+}
+
+/** Names the preview by its objects' name: the URL of another host must not contain its token. */
+export function openUrl(page: string, name: string, path: string): string {
+  // In the fragment: no server needs it, so no log gets it.
+  return `${page}?preview=${name}#path=${encodeURIComponent(path)}`;
+}

@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { PreviewLink } from '#core/previews/access-store.ts';
+import type { Records } from '#core/records.ts';
+import { minutes, NOON } from './samples.ts';
+
+function link(id: string, rest: Partial<PreviewLink> = {}): PreviewLink {
+  return {
+    id,
+    runId: 'run_1',
+    targetPort: 3000,
+    label: 'for Ünïted',
+    level: 'link',
+    digest: 'digest',
+    password: null,
+    uses: 0,
+    maxUses: null,
+    createdBy: 'alice',
+    createdAt: NOON,
+    expiresAt: null,
+    lastUsedAt: null,
+    ...rest,
+  };
+}
+
+/** The contract of the records of access, `peer` being a second instance on the same database. */
+export function accessContract(instances: () => { readonly records: Records; readonly peer: Records }): void {
+  describe('access to previews', () => {
+    let here: Records['access'];
+    let there: Records['access'];
+    beforeEach(() => {
+      const { records, peer } = instances();
+      [here, there] = [records.access, peer.access];
+    });
+
+    test('is of one port of a run, and is changed from what it was', async () => {
+      expect(await here.get('run_1', 3000)).toBeUndefined();
+      const first = { level: 'password', epoch: 1, revoked: ['lnk_1'], password: 'hash' } as const;
+      const second = { level: 'org', epoch: 2, revoked: [], password: null } as const;
+      expect(await here.change('run_1', 3000, () => first)).toEqual(first);
+      expect(await there.get('run_1', 3000)).toEqual(first);
+      expect(await there.get('run_1', 3001)).toBeUndefined();
+      await there.change('run_1', 3000, (known) => {
+        expect(known).toEqual(first);
+        return second;
+      });
+      expect(await here.get('run_1', 3000)).toEqual(second);
+    });
+
+    test('loses no change of many at once', async () => {
+      await Promise.all(
+        Array.from({ length: 20 }, (_, at) =>
+          (at % 2 ? here : there).change('run_1', 3000, (known) => ({
+            level: 'org',
+            epoch: (known?.epoch ?? 0) + 1,
+            revoked: [...(known?.revoked ?? []), `lnk_${at}`],
+            password: null,
+          })),
+        ),
+      );
+      const changed = await there.get('run_1', 3000);
+      expect(changed?.epoch).toBe(20);
+      expect(new Set(changed?.revoked).size).toBe(20);
+    });
+
+    test('lists links as they were added, up to a number', async () => {
+      const full = link('lnk_2', { password: 'hash', maxUses: 3, expiresAt: minutes(5), level: 'org' });
+      expect(await here.addLink(link('lnk_1'), 2)).toBe(true);
+      expect(await there.addLink(full, 2)).toBe(true);
+      expect(await here.addLink(link('lnk_3'), 2)).toBe(false);
+      expect(await here.addLink(link('lnk_4', { targetPort: 3001 }), 2)).toBe(true);
+      expect(await there.links('run_1', 3000)).toEqual([link('lnk_1'), full]);
+      expect(await here.link('lnk_2')).toEqual(full);
+      expect(await here.link('lnk_3')).toBeUndefined();
+      expect(await here.removeLink('lnk_1')).toBe(true);
+      expect(await there.removeLink('lnk_1')).toBe(false);
+      expect((await here.links('run_1', 3000)).map(({ id }) => id)).toEqual(['lnk_2']);
+    });
+
+    test('counts the uses of a link up to its maximum, of many at once', async () => {
+      await here.addLink(link('lnk_1', { maxUses: 3 }), 9);
+      const used = await Promise.all(
+        Array.from({ length: 10 }, (_, at) => (at % 2 ? here : there).useLink('lnk_1', minutes(1))),
+      );
+      expect(used.filter(Boolean)).toHaveLength(3);
+      expect(await there.link('lnk_1')).toMatchObject({ uses: 3, lastUsedAt: minutes(1) });
+    });
+
+    test('refuses the use of a link that has expired, or does not exist', async () => {
+      await here.addLink(link('lnk_1', { expiresAt: minutes(1) }), 9);
+      expect(await here.useLink('lnk_1', minutes(1))).toBe(false);
+      expect(await here.useLink('lnk_1', NOON)).toBe(true);
+      expect(await here.useLink('lnk_2', NOON)).toBe(false);
+    });
+
+    test('keeps the first and the last visit of each viewer and link', async () => {
+      const visit = { runId: 'run_1', targetPort: 3000, viewer: 'bob', linkId: '' };
+      const byLink = { ...visit, linkId: 'lnk_1' };
+      await here.addVisit(visit, NOON);
+      await there.addVisit(byLink, minutes(1));
+      await there.addVisit(visit, minutes(2));
+      expect(await here.visits('run_1', 3000, 10)).toEqual([
+        { ...visit, firstAt: NOON, lastAt: minutes(2) },
+        { ...byLink, firstAt: minutes(1), lastAt: minutes(1) },
+      ]);
+      expect(await here.visits('run_1', 3000, 1)).toHaveLength(1);
+      expect(await there.hasVisited(byLink)).toBe(true);
+      expect(await there.hasVisited({ ...byLink, viewer: 'carol' })).toBe(false);
+    });
+
+    test('forgets visits and expired links, and no others', async () => {
+      await here.addLink(link('lnk_1', { expiresAt: minutes(1) }), 9);
+      await here.addLink(link('lnk_2'), 9);
+      await here.addVisit({ runId: 'run_1', targetPort: 3000, viewer: 'bob', linkId: '' }, minutes(1));
+      expect(await there.forget(minutes(1))).toBe(0);
+      expect(await there.forget(minutes(2))).toBe(2);
+      expect((await here.links('run_1', 3000)).map(({ id }) => id)).toEqual(['lnk_2']);
+      expect(await here.visits('run_1', 3000, 10)).toEqual([]);
+    });
+  });
+}
