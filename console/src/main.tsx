@@ -1,6 +1,7 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 // First, in this order: component styles must follow shared ones.
+import './tokens.css';
 import './style.css';
 import './lists/lists.css';
 import './parts/dialogs.css';

@@ -10,6 +10,7 @@ export const CONSOLE_SOURCES = [
   'console',
   // What the console uses of other folders: the stage of the image copies it, too.
   'base/plain-text.ts',
+  'protocol/preview-words.ts',
   'client/streams/byte-streams.ts',
   'client/streams/sse-parser.ts',
   'package-lock.json',

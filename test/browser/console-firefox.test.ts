@@ -39,7 +39,7 @@ suite('the console in Firefox', firefoxMissing, () => {
    * which takes seconds in a large one.
    */
   const named = (element: string, name: string) =>
-    `::-p-xpath(//${element}[normalize-space()='${name}' or @aria-label='${name}' or .//img[@alt='${name}']])`;
+    `::-p-xpath(//${element}[normalize-space()='${name}' or normalize-space(text())='${name}' or @aria-label='${name}' or .//img[@alt='${name}']])`;
 
   test.each(Object.keys(WINDOWS) as (keyof typeof WINDOWS)[])(
     'leads a new user in %s from an empty console to an app that works, and a comment on it',
@@ -61,7 +61,7 @@ suite('the console in Firefox', firefoxMissing, () => {
         }
         await (await frameOf(page)).locator('::-p-text(Hello through the porthole)').wait();
 
-        await press('Page check');
+        await press('Page check: Running');
         await press('Check page');
         await page.locator("::-p-xpath(//article//*[normalize-space(text())='Works'])").wait();
 
@@ -108,7 +108,7 @@ suite('the console in Firefox', firefoxMissing, () => {
         const { url } = porthole.host;
         const pages = [
           [url, named('a', 'Pricing page')],
-          [`${url}/runs/${runId}`, '::-p-text(Live)'],
+          [`${url}/runs/${runId}`, '.page-head .state.good'],
           [`${url}/sandboxes`, 'table a'],
           [`${url}/tools`, named('a', 'Check')],
           [`${url}/tools/${toolId}`, '>>> .cm-content'],

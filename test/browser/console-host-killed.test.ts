@@ -262,7 +262,7 @@ suite('the console while the host is killed and started again', chromiumMissing,
       errors = [];
       await prepare?.();
       await page.goto(`http://127.0.0.1:${host.port}/runs/${run.runId}?pane=${pane}`);
-      await page.locator('.page-head').getByText('Live', { exact: true }).waitFor();
+      await page.locator('.page-head .state').getByText('running').waitFor();
       await killAt(request, method, isHandled);
       await act();
       await page.getByText(LOST).waitFor();
@@ -271,7 +271,10 @@ suite('the console while the host is killed and started again', chromiumMissing,
       await page.getByText(LOST).waitFor({ state: 'detached' });
       await again();
       await result();
-      await page.locator('.page-head').getByText('Live', { exact: true }).waitFor();
+      await page
+        .locator('.page-head .state')
+        .getByText(/^(running|completed)$/)
+        .waitFor();
       expect(await page.getByRole('alert').allTextContents()).toEqual([]);
       expect(errors).toEqual([]);
     },

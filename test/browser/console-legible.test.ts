@@ -13,15 +13,15 @@ const SIZES = [
   { width: 768, height: 1024 },
   { width: 360, height: 640 },
 ];
-/** Cards at a time; the others come up later. */
-const SHOWN = 3;
+/** Cards at a time. */
+const SHOWN = 1;
 
 /**
- * Scrolls through the cards. `unread`: buttons that a pointer could press while the question of
+ * Scrolls through the card. `unread`: buttons that a pointer could press while the question of
  * their card was covered or out of view; `pressed`: cards with all buttons reachable.
  */
 const SCROLL_THROUGH = `(() => {
-  const list = document.querySelector('.dock-list') ?? document.querySelector('.dock');
+  const list = document.querySelector('.dock');
   const cards = [...document.querySelectorAll('.dock .approval')];
   const hits = (element) => {
     const { left, right, top, bottom } = element.getBoundingClientRect();

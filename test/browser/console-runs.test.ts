@@ -94,15 +94,15 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
           new Date(),
         );
       await announce(first, 3000, 3);
-      await page.goto(`${first.host.url}/runs/${run.runId}`);
+      await page.goto(`${first.host.url}/runs/${run.runId}?drawer=timeline`);
       await page.getByText('port 3002', { exact: true }).waitFor();
-      await page.getByText('Live', { exact: true }).waitFor();
+      await page.locator('.page-head .state').getByText('running').waitFor();
       await first.close();
-      await page.locator('.page-head').getByText('Reconnecting…').waitFor();
+      await page.locator('.page-head').getByText('connecting…').waitFor();
       second = await startTestHost({ PORT: String(first.host.port) }, { dataDir: first.dataDir });
       await announce(second, 3003, 3);
       await page.getByText('port 3005', { exact: true }).waitFor();
-      await page.getByText('Live', { exact: true }).waitFor();
+      await page.locator('.page-head .state').getByText('running').waitFor();
       const ports = (await page.locator('.timeline li span').allTextContents()).filter((each) =>
         each.startsWith('port'),
       );
@@ -132,7 +132,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
         body: { argv: ['sh', '-c', 'exit 3'] },
       });
       await host.call('PUT', `${of}/file/workspace/notes.txt`, { body: 'a' });
-      await page.goto(`${host.host.url}/runs/${run.runId}`);
+      await page.goto(`${host.host.url}/runs/${run.runId}?drawer=timeline`);
       const events = page.locator('.timeline li');
       await events.getByText(/^sh -c exit 3, exit code 3, .*, by the agent$/).waitFor();
       await events.getByText('/workspace/notes.txt, by local').waitFor();
@@ -160,7 +160,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       const file = `${of}/file/workspace/notes.txt`;
       await host.call('PUT', file, { body: 'same\nold\n' });
       await host.call('PUT', file, { body: 'same\nnew\n' });
-      await page.goto(`${host.host.url}/runs/${run.runId}`);
+      await page.goto(`${host.host.url}/runs/${run.runId}?drawer=timeline`);
       const ofCommand = page.locator('.timeline li', { hasText: 'Command ran' });
       await ofCommand.getByRole('button', { name: 'Show output' }).click();
       await ofCommand.getByText('red <b>bold</b>').waitFor();
@@ -184,7 +184,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
     test('ends with the run, which then offers nothing that cannot be had any more', async () => {
       const host = second ?? first;
       const run = await makeRun(host, undefined, { title: 'To be done' });
-      await page.goto(`${host.host.url}/runs/${run.runId}`);
+      await page.goto(`${host.host.url}/runs/${run.runId}?drawer=timeline`);
       await page.getByRole('button', { name: 'Complete' }).click();
       await page.getByRole('button', { name: 'Complete it' }).click();
       await page.getByText('Run completed').waitFor();

@@ -87,6 +87,7 @@ suite('sandboxes in the console, in a real browser', chromiumMissing ?? vimMissi
     test('is filtered, and is as it was after a reload', async () => {
       await page.goto(`${own.way.url}/sandboxes`);
       await row('second').waitFor();
+      await page.getByRole('button', { name: 'Filters' }).click();
       await page.getByLabel('Tag', { exact: true }).fill('nonsense');
       await page.getByText('A tag is key:value.').waitFor();
       await page.getByLabel('Tag', { exact: true }).fill('team:blue');
@@ -228,8 +229,8 @@ suite('sandboxes in the console, in a real browser', chromiumMissing ?? vimMissi
     });
 
     test('lists its servers and processes as they come and go', async () => {
-      await page.goto(`${own.way.url}/sandboxes/${own.id}?pane=terminal`);
-      await page.getByText('Connected').waitFor();
+      await page.goto(`${own.way.url}/sandboxes/${own.id}?pane=logs`);
+      await page.getByText('No servers or processes').waitFor();
       const body = { argv: ['sleep', '600'], name: 'long' };
       const started = await here.porthole.call('POST', `/v1/sandbox/${own.id}/processes`, { body });
       await here.porthole.call('PUT', `/v1/sandbox/${own.id}/servers/web`, {
@@ -256,7 +257,7 @@ suite('sandboxes in the console, in a real browser', chromiumMissing ?? vimMissi
       await here.porthole.call('DELETE', `/v1/sandbox/${own.id}/servers/web`);
       const process = started.json<{ id: string }>().id;
       await here.porthole.call('DELETE', `/v1/sandbox/${own.id}/processes/${process}`);
-      await page.getByRole('heading', { name: 'Servers and processes' }).waitFor({ state: 'detached' });
+      await page.getByText('No servers or processes').waitFor();
     });
 
     test('is reported as gone when it is deleted meanwhile', async () => {
@@ -266,10 +267,6 @@ suite('sandboxes in the console, in a real browser', chromiumMissing ?? vimMissi
       const brief = made.json<{ id: string }>().id;
       await page.goto(`${own.way.url}/sandboxes/${brief}?pane=details`);
       await page.getByText('It is stopped in').waitFor();
-      await page
-        .getByRole('group', { name: 'Panes' })
-        .getByRole('button', { name: 'Terminal', exact: true })
-        .click();
       await page.getByText('Connected').waitFor();
       await here.porthole.call('DELETE', `/v1/sandbox/${brief}`);
       await page.getByText('There is no such sandbox').waitFor();

@@ -36,14 +36,15 @@ suite('a shared run in the console', chromiumMissing, () => {
     await page.goto(`${porthole.host.url}${path}`);
     await page.getByLabel('API key').fill(key);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: /^(Shop|Sandbox)$/ }).waitFor();
+    await page.getByRole('heading', { level: 1, name: /^(Shop|[a-z]+-[a-z]+)$/ }).waitFor();
     return page;
   }
 
   test('offers a viewer nothing that the API refuses, and says why', async () => {
     await share('view');
-    const page = await openAs(CAROL);
+    const page = await openAs(CAROL, `/runs/${run.runId}?pane=files`);
     const { problems } = watch(page);
+    const show = (name: string) => page.getByRole('button', { name, exact: true }).click();
     const files = page.getByRole('region', { name: 'Files' }).last();
     await files.getByText('You can only view this run. Ask alice to let you work in it.').waitFor();
     for (const name of ['New file', 'New folder', 'Upload files']) {
@@ -57,8 +58,10 @@ suite('a shared run in the console', chromiumMissing, () => {
     await code.getByText('hello').waitFor();
     expect(await code.getAttribute('aria-readonly')).toBe('true');
     expect(await page.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
+    await show('Logs');
     await page.getByRole('button', { name: 'Log of worker' }).waitFor();
     expect(await page.getByRole('button', { name: 'Stop worker' }).count()).toBe(0);
+    await show('Terminal');
     await page.getByText('Terminals are for those who may work in this run').waitFor();
     await page.getByText(/^Previews that are started appear here\. You can only view/).waitFor();
     expect(await page.getByRole('button', { name: 'Share' }).count()).toBe(0);
@@ -66,8 +69,10 @@ suite('a shared run in the console', chromiumMissing, () => {
     expect(problems).toEqual([]);
 
     await share('work');
+    await show('Files');
     await page.reload();
     await files.getByRole('button', { name: 'Save', exact: true }).waitFor();
+    await show('Logs');
     await page.getByRole('button', { name: 'Stop worker' }).waitFor();
   });
 
@@ -80,6 +85,7 @@ suite('a shared run in the console', chromiumMissing, () => {
     await page.getByText('Terminals are for those who may work in this sandbox').waitFor();
     await page.getByRole('region', { name: 'Files' }).last().getByText(why).waitFor();
     await page.getByText('alice lets you view it').waitFor();
+    await button('Logs').click();
     await button('Log of worker').waitFor();
     for (const name of [/^(Stop|Delete) /, 'New file', 'Upload files', 'Change the network']) {
       expect([name, await button(name).count()]).toEqual([name, 0]);
@@ -89,6 +95,7 @@ suite('a shared run in the console', chromiumMissing, () => {
 
     await share('work');
     await button('Stop worker').waitFor();
+    await button('Files').click();
     await button('Upload files').waitFor();
     await page.getByText('Connected').waitFor();
     expect(await button(/^Delete /).count()).toBe(0);

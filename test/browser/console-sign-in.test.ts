@@ -136,6 +136,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
     beforeEach(async () => {
       await page.goto(`${url}/sandboxes`);
       await signInAs(ALICE);
+      await page.getByRole('button', { name: 'Filters' }).click();
       await page.getByLabel('Tag').fill('team:blue');
       await page.evaluate("document.getElementById('page').dataset.seenBy = 'alice'");
       await context.clearCookies();

@@ -169,7 +169,7 @@ suite('a comment on an element of a page', chromiumMissing, () => {
     async () => {
       const page = await browser.newPage({ viewport: { width: 1_400, height: 1_000 } });
       const watched = watch(page);
-      await page.goto(`${porthole.host.url}/runs/${opened.runId}`);
+      await page.goto(`${porthole.host.url}/runs/${opened.runId}?pane=inbox`);
       await page.getByRole('button', { name: 'Comment on port 3000', exact: true }).click();
       const dialog = page.getByRole('dialog');
       const picture = dialog.getByRole('button', { name: 'Port 3000, /', exact: true });
@@ -224,7 +224,7 @@ suite('a comment on an element of a page', chromiumMissing, () => {
       await look();
       const page = await browser.newPage({ viewport: { width: 1_400, height: 1_000 } });
       const watched = watch(page);
-      await page.goto(`${porthole.host.url}/runs/${runId}`);
+      await page.goto(`${porthole.host.url}/runs/${runId}?drawer=timeline`);
       const preview = page.getByRole('article', { name: 'Preview of port 3000' });
       await preview.getByRole('button', { name: 'Page check' }).click();
       await preview.getByRole('button', { name: 'Check page' }).click();

@@ -7,7 +7,6 @@ import {
   endedLabel,
   mayCover,
   questionOf,
-  requestedLabel,
   runName,
 } from '../../console/src/approvals/approval-labels.ts';
 
@@ -33,13 +32,6 @@ describe('approval labels', () => {
     ['another tool', OTHER, 'Allow the tool “send _mail <b>”?'],
   ])('ask about %s', (_, approval, question) => {
     expect(questionOf(approval)).toBe(question);
-  });
-
-  test('show what is asked for and its run', () => {
-    expect(requestedLabel(ASKED)).toBe('port 3000 of Rebuild it');
-    expect(requestedLabel(OTHER)).toBe('the tool “send _mail <b>” of Rebuild it');
-    const host = { ...ASKED, tool: 'network:connect', arguments: { host: 'example.com', port: 8443 } };
-    expect(requestedLabel(host)).toBe('example.com, port 8443 of Rebuild it');
   });
 
   test('show the consequence, or the agent’s reason, truncated', () => {

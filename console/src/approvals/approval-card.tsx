@@ -26,8 +26,6 @@ export interface ApprovalCardProps {
   readonly waiting: readonly WaitingApproval[];
   /** Runs of this user are shown without the owner. */
   readonly user: string;
-  /** Whether it is the first card shown. */
-  readonly isFirst: boolean;
   /** Whether its buttons are enabled yet. */
   readonly armed: boolean;
   /** Whether the widest approval was pressed once, so that the next press confirms it. */
@@ -48,12 +46,14 @@ const FURTHER = (Object.keys(POLICY_SCOPES) as (keyof typeof POLICY_SCOPES)[]).m
   (scope) => [scope, 'normal'] as const,
 );
 
-/** One request of an agent, and its buttons. */
+/** While the card has the focus; shown on the buttons. */
+const KEYS: Readonly<Partial<Record<string, Choice>>> = { a: 'once', d: 'deny' };
+
+/** One request of an agent, its buttons and its keys. */
 export function ApprovalCard({
   approval,
   waiting,
   user,
-  isFirst,
   armed,
   confirming,
   onConfirming,
@@ -94,9 +94,11 @@ export function ApprovalCard({
     const words = choiceLabel(approval, choice, user);
     if (words === undefined) return null;
     const confirms = choice === 'always' && confirming;
+    const key = Object.keys(KEYS).find((each) => KEYS[each] === choice);
     return (
       <Button
         key={choice}
+        {...(key === undefined ? {} : { 'aria-keyshortcuts': key })}
         variant={confirms ? 'danger' : variant}
         {...(confirms ? { 'aria-describedby': `further-${id}`, onBlur: () => onConfirming(false) } : {})}
         {...whenArmed(() => {
@@ -106,6 +108,7 @@ export function ApprovalCard({
         })}
       >
         {confirms ? `Confirm: ${words.toLowerCase()}` : words}
+        {key === undefined ? null : <kbd aria-hidden="true">{key.toUpperCase()}</kbd>}
       </Button>
     );
   };
@@ -118,6 +121,12 @@ export function ApprovalCard({
       aria-busy={busy}
       data-request={id}
       tabIndex={-1}
+      onKeyDown={(event) => {
+        const choice = KEYS[event.key];
+        if (choice === undefined || event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
+        event.preventDefault();
+        if (armed && !busy && !confirming) void attempt(() => decide(choice));
+      }}
     >
       <header>
         <h3 id={`ask-${id}`}>{questionOf(approval)}</h3>
@@ -136,7 +145,7 @@ export function ApprovalCard({
         </Link>
         {approval.owner === user ? null : <>, a run of {approval.owner},</>} asks. {consequenceOf(approval)}
       </p>
-      {port === undefined ? null : <WhatListens runId={approval.run_id} port={port} follows={isFirst} />}
+      {port === undefined ? null : <WhatListens runId={approval.run_id} port={port} />}
       <Problem words={problem} />
       <div className="decision" role="group" aria-label="Your decision" data-armed={armed && !busy}>
         <div className="actions">{THIS_CALL.map(button)}</div>
@@ -155,18 +164,15 @@ const ASK_MS = 60_000;
 interface WhatListensProps {
   readonly runId: string;
   readonly port: number;
-  /** Refreshes after each event of the port. Uses a connection, of which browsers allow six. */
-  readonly follows: boolean;
 }
 
 /**
  * What listens on the port, as inspected in the sandbox. Program and title are untrusted: marked as
  * such, and truncated.
  */
-function WhatListens({ runId, port, follows }: WhatListensProps) {
+function WhatListens({ runId, port }: WhatListensProps) {
   const [seen, setSeen] = useState('');
-  const events = follows ? addressOf('GET /api/runs/{id}/events', { id: runId }) : null;
-  useEvents(events, ({ id, data: text }) => {
+  useEvents(addressOf('GET /api/runs/{id}/events', { id: runId }), ({ id, data: text }) => {
     const { type, data } = JSON.parse(text) as { type: string; data: Record<string, unknown> };
     if (type.startsWith('port.') && data['port'] === port) setSeen(id);
   });

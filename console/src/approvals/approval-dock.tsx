@@ -1,46 +1,51 @@
 import { type FocusEvent, useEffect, useRef, useState } from 'react';
-import { call } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
-import { useAttempt, useWindowEvent } from '../live/use-live.ts';
-import { Button, Problem } from '../parts/elements.tsx';
+import { useWindowEvent } from '../live/use-live.ts';
+import { Button, Icon } from '../parts/elements.tsx';
 import { ApprovalCard } from './approval-card.tsx';
-import { endedLabel, questionOf, requestedLabel, runName, type WaitingApproval } from './approval-labels.ts';
+import { endedLabel, questionOf, runName, type WaitingApproval } from './approval-labels.ts';
 import './approvals.css';
 import type { Approvals } from './use-approvals.ts';
-import { useArmed, useArmedPress } from './use-armed.ts';
+import { useArmed } from './use-armed.ts';
 
 interface ApprovalDockProps extends Pick<Approvals, 'waiting' | 'forget'> {
   readonly user: string;
 }
 
-/** Maximum cards at a time; decided ones make room for the next. */
-const SHOWN = 3;
 /** How long the outcome of a request is shown, in milliseconds. */
 const NOTICE_MS = 10_000;
 /** Moves the focus to the pending requests and back. */
 const KEY = 'F8';
 
 /**
- * Pending approvals, above every page. It never takes the focus: it is announced, and `F8` moves to
- * it. It is above dialogs and usable from within them.
+ * Pending approvals, one at a time, above every page. It never takes the focus: it is announced,
+ * and `F8` moves to it. It is above dialogs and usable from within them.
  */
 export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
   const dock = useRef<HTMLElement>(null);
   const [folded, setFolded] = useState(false);
+  const [chosen, setChosen] = useState<string>();
   const { words: notice, announce } = useNotice();
   /** By request, the requests that its decision here may have ended. */
   const decided = useRef(new Map<string, readonly string[]>());
-  const shown = folded ? [] : waiting.slice(0, SHOWN);
+  const at = Math.max(
+    0,
+    waiting.findIndex(({ request_id: id }) => id === chosen),
+  );
+  const current = folded ? undefined : waiting[at];
+  const id = current?.request_id;
   const [confirming, setConfirming] = useState<string>();
-  const armed = useArmed(dock, [...shown.map(({ request_id: id }) => id), confirming].join());
+  const armed = useArmed(dock, [id, confirming].join());
   const change = useChange(waiting, decided.current, announce, () => setFolded(false));
   const leave = useFocusOf(dock, waiting);
+  const count = waiting.length;
+  const show = (next: number) => setChosen(waiting[(next + count) % count]?.request_id);
   return (
     <div data-react-aria-top-layer="true">
       <p className="hidden" role="status">
         {notice ?? change}
       </p>
-      {waiting.length === 0 && notice === undefined ? null : (
+      {count === 0 && notice === undefined ? null : (
         <section
           ref={dock}
           className="dock"
@@ -48,9 +53,23 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
           aria-keyshortcuts={KEY}
           {...leave}
         >
-          {waiting.length === 0 ? null : (
+          {count === 0 ? null : (
             <header className="dock-head">
-              <h2>{waiting.length === 1 ? '1 request waits' : `${waiting.length} requests wait`}</h2>
+              <h2>
+                {current === undefined
+                  ? `${count} ${count === 1 ? 'request waits' : 'requests wait'}`
+                  : `${at + 1} of ${count}`}
+              </h2>
+              {current === undefined || count === 1 ? null : (
+                <>
+                  <Button className="icon-button" aria-label="Request before" onPress={() => show(at - 1)}>
+                    <Icon name="back" />
+                  </Button>
+                  <Button className="icon-button" aria-label="Next request" onPress={() => show(at + 1)}>
+                    <Icon name="forward" />
+                  </Button>
+                </>
+              )}
               <kbd title="Leads here, and back">{KEY}</kbd>
               <NotifyMeButton />
               <Button variant="plain" aria-expanded={!folded} onPress={() => setFolded(!folded)}>
@@ -58,94 +77,26 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
               </Button>
             </header>
           )}
-          <div className="dock-list">
-            {shown.length < 2 ? null : (
-              <Together
-                // A confirmation is for the requests that it names.
-                key={shown.map(({ request_id: id }) => id).join()}
-                approvals={shown}
-                armed={armed}
-                onBegin={(id) => decided.current.set(id, [id])}
-                onEnd={(ids, words) => {
-                  announce(words);
-                  ids.forEach(forget);
-                }}
-              />
-            )}
-            {shown.map((each, at) => (
-              <ApprovalCard
-                key={each.request_id}
-                approval={each}
-                waiting={waiting}
-                user={user}
-                isFirst={at === 0}
-                armed={armed}
-                confirming={confirming === each.request_id}
-                onConfirming={(on) => setConfirming(on ? each.request_id : undefined)}
-                onDecide={(ids) => decided.current.set(each.request_id, ids)}
-                onEnd={(words, ids) => {
-                  decided.current.set(each.request_id, ids);
-                  announce(words);
-                  ids.forEach(forget);
-                }}
-              />
-            ))}
-            {!folded && waiting.length > SHOWN ? (
-              <p className="notice quiet">{waiting.length - SHOWN} more come up as you decide.</p>
-            ) : null}
-            {notice === undefined ? null : <p className="notice">{notice}</p>}
-          </div>
+          {current === undefined || id === undefined ? null : (
+            <ApprovalCard
+              key={id}
+              approval={current}
+              waiting={waiting}
+              user={user}
+              armed={armed}
+              confirming={confirming === id}
+              onConfirming={(on) => setConfirming(on ? id : undefined)}
+              onDecide={(ids) => decided.current.set(id, ids)}
+              onEnd={(words, ids) => {
+                decided.current.set(id, ids);
+                announce(words);
+                ids.forEach(forget);
+              }}
+            />
+          )}
+          {notice === undefined ? null : <p className="notice">{notice}</p>}
         </section>
       )}
-    </div>
-  );
-}
-
-interface TogetherProps {
-  readonly approvals: readonly WaitingApproval[];
-  readonly armed: boolean;
-  /** A decision about this request is pending. */
-  readonly onBegin: (requestId: string) => void;
-  readonly onEnd: (requestIds: readonly string[], words: string) => void;
-}
-
-/** Answers all visible requests at once, each for this one call only. */
-function Together({ approvals, armed, onBegin, onEnd }: TogetherProps) {
-  const { busy, problem, attempt } = useAttempt();
-  const [confirming, setConfirming] = useState(false);
-  const whenArmed = useArmedPress(armed);
-  const decide = (decision: 'approve' | 'deny') =>
-    void attempt(async () => {
-      setConfirming(false);
-      for (const { request_id: id, run_id: run } of approvals) {
-        onBegin(id);
-        await call('POST /api/runs/{id}/tool-approvals', {
-          path: { id: run },
-          body: { request_id: id, decision, scope: 'once' },
-        });
-        onEnd([id], decision === 'approve' ? 'Approved once.' : 'Denied.');
-      }
-      onEnd([], `${decision === 'approve' ? 'Approved' : 'Denied'} ${approvals.length} requests once.`);
-    });
-  return (
-    <div className="together" role="group" aria-label="All of these requests">
-      <div className="actions">
-        <Button
-          isDisabled={busy}
-          variant={confirming ? 'danger' : 'normal'}
-          onBlur={() => setConfirming(false)}
-          {...whenArmed(() => (confirming ? decide('approve') : setConfirming(true)))}
-        >
-          {confirming
-            ? `Confirm: approve ${approvals.length} once`
-            : `Approve these ${approvals.length} once`}
-        </Button>
-        <Button isDisabled={busy} {...whenArmed(() => decide('deny'))}>
-          Deny these {approvals.length}
-        </Button>
-      </div>
-      {confirming ? <p role="status">{approvals.map(requestedLabel).join(', ')}</p> : null}
-      <Problem words={problem} />
     </div>
   );
 }

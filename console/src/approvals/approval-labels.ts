@@ -38,12 +38,6 @@ export function questionOf(approval: Asked): string {
     : `Open a preview of port ${port}?`;
 }
 
-/** What is asked for and by which run, in a few words. */
-export function requestedLabel(approval: Asked & Pick<WaitingApproval, 'run_id' | 'run_title'>): string {
-  const what = targetOf(approval) ?? `the tool “${plainText(approval.tool, 40)}”`;
-  return `${what} of ${runName(approval)}`;
-}
-
 /** The effect of an approval. */
 export function consequenceOf(approval: Pick<WaitingApproval, 'arguments' | 'message' | 'tool'>): string {
   if (destinationOf(approval) !== undefined) {

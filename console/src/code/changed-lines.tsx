@@ -1,4 +1,3 @@
-import './changed-lines.css';
 import { structuredPatch } from 'diff';
 
 const AROUND = 3;

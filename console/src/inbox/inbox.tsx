@@ -7,7 +7,6 @@ import { useAnswer, useAttempt } from '../live/use-live.ts';
 import { Ago, Button, Empty, formText, Pending, Problem } from '../parts/elements.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { elementName, PinComment, sourceName } from './pin-comment.tsx';
-import './inbox.css';
 
 const AUTHORS = { agent: 'Agent', owner: 'Owner', admin: 'Admin', member: 'Colleague' };
 

@@ -4,7 +4,6 @@ import { type Answer, call } from '../api/client.ts';
 import { Button, formText, Problem } from '../parts/elements.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { useAttempt } from '../live/use-live.ts';
-import './inbox.css';
 
 type Look = Answer<'POST /api/runs/{id}/previews/{port}/look'>;
 type Element = Answer<'POST /api/runs/{id}/previews/{port}/element'>;

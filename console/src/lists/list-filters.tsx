@@ -69,6 +69,9 @@ export function filterOf(
   };
 }
 
+/** Shown when they are asked for, or set. */
+const FOLDED: readonly (typeof FIELDS)[number][] = ['age', 'tag', 'image', 'owner'];
+
 /** The change of an address that removes every filter. */
 export const NO_FILTER: PlaceChange = Object.fromEntries(
   FIELDS.filter((field) => field !== 'sort').map((field) => [field, undefined]),
@@ -83,8 +86,8 @@ export interface ListFiltersProps extends ListKind {
 
 /** The filters of a list. They are in the address. */
 export function ListFilters({ noun, states, sorts, isShared, place, go, hasOwners }: ListFiltersProps) {
-  const [isOpen, setIsOpen] = useState(false);
-  const set = FIELDS.filter((field) => field !== 'q' && place.has(field)).length;
+  const set = FOLDED.filter((field) => place.has(field)).length;
+  const [isOpen, setIsOpen] = useState(set > 0);
   const input = (name: string) => ({
     value: place.get(name) ?? '',
     onChange: (value: string) => go({ [name]: value }),
@@ -98,24 +101,28 @@ export function ListFilters({ noun, states, sorts, isShared, place, go, hasOwner
     };
   };
   return (
-    <div className={isOpen ? 'filters open' : 'filters'} role="search" aria-label={`Filter ${noun}`}>
+    <div className="filters" role="search" aria-label={`Filter ${noun}`}>
       <FilterInput label="Find" type="search" placeholder="Name or id" {...input('q')} />
-      <Button className="button fold" aria-expanded={isOpen} onPress={() => setIsOpen(!isOpen)}>
-        {set === 0 ? 'Filters' : `Filters (${set})`}
-      </Button>
       {isShared === true ? <Choice label="Show" {...choice('shared', OWNERSHIPS)} /> : null}
       <Choice label="State" {...choice('state', states)} />
-      <Choice label="Age" {...choice('age', AGES)} />
-      <FilterInput
-        label="Tag"
-        placeholder="key:value"
-        isGood={isTagFilter}
-        problem="A tag is key:value."
-        {...input('tag')}
-      />
-      <FilterInput label="Image" placeholder="whole name" {...input('image')} />
-      {hasOwners ? <FilterInput label="Owner" placeholder="user name" {...input('owner')} /> : null}
       <Choice label="Sort by" {...choice('sort', sorts)} />
+      <Button aria-expanded={isOpen} onPress={() => setIsOpen(!isOpen)}>
+        {set === 0 ? 'Filters' : `Filters (${set})`}
+      </Button>
+      {isOpen ? (
+        <>
+          <Choice label="Age" {...choice('age', AGES)} />
+          <FilterInput
+            label="Tag"
+            placeholder="key:value"
+            isGood={isTagFilter}
+            problem="A tag is key:value."
+            {...input('tag')}
+          />
+          <FilterInput label="Image" placeholder="whole name" {...input('image')} />
+          {hasOwners ? <FilterInput label="Owner" placeholder="user name" {...input('owner')} /> : null}
+        </>
+      ) : null}
     </div>
   );
 }

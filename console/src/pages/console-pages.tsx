@@ -2,11 +2,12 @@ import type { ReactNode } from 'react';
 import { type Feature, useIsOn } from '../live/features.ts';
 import { type IconName } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
-import { RunPage } from './run-page.tsx';
 import { RunsPage } from './runs-page.tsx';
-import { SandboxPage } from './sandbox-page.tsx';
 import { SandboxesPage } from './sandboxes-page.tsx';
 
+// The lists are the first load; each other page is loaded when it is opened.
+const RunPage = lazyPart(async () => ({ default: (await import('./run-page.tsx')).RunPage }));
+const SandboxPage = lazyPart(async () => ({ default: (await import('./sandbox-page.tsx')).SandboxPage }));
 const ToolsPage = lazyPart(() => import('./tools-page.tsx'));
 const SettingsPage = lazyPart(() => import('../settings/settings-page.tsx'));
 const ToolPage = lazyPart(() => import('./tool-page.tsx'));

@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { Link } from 'wouter';
 import { plainText } from '../../../base/plain-text.ts';
 import { call } from '../api/client.ts';
 import { Files } from '../files/files.tsx';
@@ -8,26 +7,20 @@ import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { NetworkView } from '../network/network-view.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
-import { Ago, Button, Missing, PageHead, Pending, Problem, State } from '../parts/elements.tsx';
+import { Button, Missing, PageHead, Pending, Problem, State } from '../parts/elements.tsx';
 import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
+import { RunDetails } from '../runs/run-details.tsx';
 import { ShareRun, Viewers } from '../runs/share-run.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
+import { Started } from '../sandboxes/started.tsx';
 import { TerminalPane } from '../sandboxes/terminals.tsx';
 import { Away, Workspace } from '../workspace/workspace.tsx';
 import '../sandboxes/sandboxes.css';
 
-const COLUMNS = {
-  wide: [['preview'], ['files', 'terminal'], ['timeline', 'inbox', 'network']],
-  laptop: [
-    ['preview', 'terminal'],
-    ['timeline', 'files', 'inbox', 'network'],
-  ],
-};
-
-/** One run: its previews, the terminals and files of its sandbox, and its live timeline. */
+/** One run: its previews, and around them its sandbox, its comments and its live timeline. */
 export function RunPage({ id }: { readonly id: string }) {
   const { events, last, live } = useRunEvents(id);
   const ports = portChanges(events);
@@ -54,8 +47,11 @@ export function RunPage({ id }: { readonly id: string }) {
     return <Pending words={problem} onRetry={reload} />;
   }
   const rights = rightsIn('run', run.access, plainText(run.owner, 200));
-  const isRunning = !gone && sandbox?.state === 'running';
-  const away = <Away sandboxId={run.sandbox_id} state={gone ? 'deleted' : sandbox?.state} />;
+  const sandboxState = gone ? 'deleted' : sandbox?.state;
+  const isRunning = sandboxState === 'running';
+  const away = <Away sandboxId={run.sandbox_id} state={sandboxState} />;
+  const isAway = run.status === 'running' && sandboxState !== undefined && !isRunning;
+  const status = isAway ? `sandbox ${sandboxState}` : run.status;
   return (
     <>
       <Problem words={problem} onRetry={reload} />
@@ -64,27 +60,8 @@ export function RunPage({ id }: { readonly id: string }) {
         title={plainText(run.title ?? '', 200) || 'Untitled run'}
         facts={
           <>
-            <State value={run.status} />
-            <span className={`live ${live ? 'on' : ''}`} role="status">
-              {live ? 'Live' : 'Reconnecting…'}
-            </span>
-            <span className="id" title={run.run_id}>
-              {run.run_id}
-            </span>
-            <span>
-              Sandbox{' '}
-              <Link
-                href={`/sandboxes/${encodeURIComponent(run.sandbox_id)}`}
-                className="id"
-                title={run.sandbox_id}
-              >
-                {run.sandbox_id}
-              </Link>{' '}
-              {sandbox !== undefined || gone ? <State value={sandbox?.state ?? 'deleted'} /> : null}
-            </span>
-            <span>
-              {run.completed_at === null ? 'Started' : 'Completed'}{' '}
-              <Ago at={run.completed_at ?? run.created_at} />
+            <span role="status">
+              <State value={live ? status : 'connecting…'} />
             </span>
             {run.access === 'owner' ? null : (
               <span>
@@ -92,7 +69,6 @@ export function RunPage({ id }: { readonly id: string }) {
               </span>
             )}
             {run.sharing === 'private' ? null : <Viewers runId={id} />}
-            {run.auto_approve_tools ? <span>Its previews open without a question</span> : null}
           </>
         }
       >
@@ -123,22 +99,17 @@ export function RunPage({ id }: { readonly id: string }) {
       ) : null}
       <PageRightsContext value={rights}>
         <Workspace
-          kind="run"
-          columns={COLUMNS}
+          main="preview"
+          counts={{ timeline: events.length }}
           panes={{
             preview: <Previews run={run} seen={last} ports={ports} events={events} />,
             terminal: isRunning ? (
-              <TerminalPane
-                sandboxId={run.sandbox_id}
-                seen={ports.seen}
-                hasPreviews
-                what="run"
-                onOver={lookAgain}
-              />
+              <TerminalPane sandboxId={run.sandbox_id} what="run" onOver={lookAgain} />
             ) : (
               away
             ),
             files: isRunning ? <Files sandboxId={run.sandbox_id} seen={ports.seen} /> : away,
+            logs: isRunning ? <Started sandboxId={run.sandbox_id} seen={ports.seen} hasPreviews /> : away,
             network: gone ? (
               away
             ) : (
@@ -148,7 +119,6 @@ export function RunPage({ id }: { readonly id: string }) {
                 isOwner={run.access === 'owner'}
               />
             ),
-            timeline: <Timeline runId={id} owner={run.owner} events={events} />,
             inbox: (
               <Inbox
                 runId={id}
@@ -157,6 +127,8 @@ export function RunPage({ id }: { readonly id: string }) {
                 isOwner={run.access === 'owner'}
               />
             ),
+            details: <RunDetails run={run} sandbox={sandbox} />,
+            timeline: <Timeline runId={id} owner={run.owner} events={events} />,
           }}
         />
       </PageRightsContext>

@@ -20,6 +20,7 @@ import {
 } from '../parts/elements.tsx';
 import { keepToken } from '../runs/connect-agent.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
+import { sandboxName } from '../sandboxes/sandbox-name.ts';
 
 type Run = Answer<'GET /api/runs'>['runs'][number];
 type RunQuery = NonNullable<CallInput<'GET /api/runs'>['query']>;
@@ -127,8 +128,8 @@ function RunTable({ runs, selection: { ids, select } }: RunTableProps) {
               <State value={run.status} />
             </td>
             <td className="wide">
-              <Link href={`/sandboxes/${encodeURIComponent(run.sandbox_id)}`} className="id">
-                {run.sandbox_id}
+              <Link href={`/sandboxes/${encodeURIComponent(run.sandbox_id)}`} title={run.sandbox_id}>
+                {sandboxName({ id: run.sandbox_id })}
               </Link>
             </td>
             <td className="wide">{run.owner}</td>
@@ -217,7 +218,7 @@ function NewRun() {
           { id: NEW, words: 'New sandbox' },
           ...(found?.sandboxes ?? []).map(({ id, name }) => ({
             id,
-            words: name === null ? id : `${plainText(name, 60)} (${id})`,
+            words: plainText(sandboxName({ id, name }), 60),
           })),
         ]}
       />

@@ -3,14 +3,14 @@ import { useLocation } from 'wouter';
 import { plainText } from '../../../base/plain-text.ts';
 import { addressOf } from '../api/client.ts';
 import { Files } from '../files/files.tsx';
-import { formatMebibytes } from '../live/clock.ts';
 import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
-import { networkWords } from '../network/network-changes.ts';
 import { NetworkView } from '../network/network-view.tsx';
 import { Missing, PageHead, Pending, Problem, State } from '../parts/elements.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import { SandboxDetails } from '../sandboxes/sandbox-details.tsx';
+import { sandboxName } from '../sandboxes/sandbox-name.ts';
+import { Started } from '../sandboxes/started.tsx';
 import { TerminalPane } from '../sandboxes/terminals.tsx';
 import { Away, Workspace } from '../workspace/workspace.tsx';
 import '../sandboxes/sandboxes.css';
@@ -23,11 +23,6 @@ const CHANGES_STARTED: ReadonlySet<string> = new Set([
   'process_exited',
   'port_listening',
 ]);
-
-const COLUMNS = {
-  wide: [['terminal'], ['files'], ['details', 'network']],
-  laptop: [['terminal'], ['files', 'details', 'network']],
-};
 
 /** One sandbox: its terminals, its files and its settings. */
 export function SandboxPage({ id }: { readonly id: string }) {
@@ -51,7 +46,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
   // Also if it existed a moment ago.
   if (missing) return <Missing what="sandbox" />;
   if (sandbox === undefined) return <Pending words={problem} onRetry={reload} />;
-  const { resources, access } = sandbox;
+  const { access } = sandbox;
   const owner = plainText(sandbox.owner, 200);
   const rights = rightsIn('sandbox', access, owner);
   const runs = sandbox.state === 'running';
@@ -60,15 +55,10 @@ export function SandboxPage({ id }: { readonly id: string }) {
     <>
       <PageHead
         parent={['/sandboxes', 'Sandboxes']}
-        title={sandbox.name ?? sandbox.session_key ?? 'Sandbox'}
+        title={sandboxName(sandbox)}
         facts={
           <>
             <State value={sandbox.state} />
-            <span className="id">{sandbox.id}</span>
-            <span>{sandbox.image ?? 'default image'}</span>
-            {resources.cpu === null ? null : <span>{resources.cpu} CPU</span>}
-            {resources.memory_mb === null ? null : <span>{formatMebibytes(resources.memory_mb)}</span>}
-            <span>{networkWords(sandbox)}</span>
             {access === 'owner' ? null : (
               <span>
                 {owner} lets you {access === 'work' ? 'work in it' : 'view it'}
@@ -87,15 +77,12 @@ export function SandboxPage({ id }: { readonly id: string }) {
       <Problem words={problem} onRetry={reload} />
       <PageRightsContext value={rights}>
         <Workspace
-          kind="sandbox"
-          columns={COLUMNS}
+          main="terminal"
+          first="files"
           panes={{
-            terminal: runs ? (
-              <TerminalPane sandboxId={sandbox.id} seen={started} what="sandbox" onOver={reload} />
-            ) : (
-              away
-            ),
+            terminal: runs ? <TerminalPane sandboxId={sandbox.id} what="sandbox" onOver={reload} /> : away,
             files: runs ? <Files sandboxId={sandbox.id} seen={seen} /> : away,
+            logs: runs ? <Started sandboxId={sandbox.id} seen={started} /> : away,
             network: <NetworkView sandboxId={sandbox.id} seen={tried} isOwner={access === 'owner'} />,
             details: <SandboxDetails sandbox={sandbox} onChange={reload} />,
           }}

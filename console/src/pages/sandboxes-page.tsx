@@ -10,6 +10,7 @@ import { useAnswer } from '../live/use-live.ts';
 import { Ago, Check, Empty, State } from '../parts/elements.tsx';
 import { NewSandbox } from '../sandboxes/new-sandbox.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
+import { sandboxName } from '../sandboxes/sandbox-name.ts';
 import '../sandboxes/sandboxes.css';
 
 type Sandbox = Answer<'GET /v1/sandbox'>['sandboxes'][number];
@@ -38,7 +39,6 @@ async function readSandboxes(query: SandboxQuery, signal: AbortSignal): Promise<
 }
 
 const idOf = ({ id }: Sandbox) => id;
-const nameOf = ({ id, name, session_key: session }: Sandbox) => name ?? session ?? id;
 
 /** The user's sandboxes. The filter is in the address. */
 export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
@@ -54,7 +54,7 @@ export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
       <FilteredList
         list={list}
         nouns={['sandbox', 'sandboxes']}
-        nameOf={nameOf}
+        nameOf={sandboxName}
         isAdmin={isAdmin}
         actions={[
           {
@@ -129,20 +129,20 @@ interface RowProps {
 /** Re-rendered only when its sandbox or its selection changes: there may be many hundreds. */
 const Row = memo(
   ({ sandbox, isSelected, select, onChange }: RowProps) => {
-    const { id, name, session_key: session, tags, state, expires_at: expires } = sandbox;
+    const { id, tags, state, expires_at: expires } = sandbox;
     return (
       <tr>
         <td>
           <Check
-            aria-label={`Select ${nameOf(sandbox)}`}
+            aria-label={`Select ${sandboxName(sandbox)}`}
             isSelected={isSelected}
             onChange={(isOn) => select([id], isOn)}
           />
         </td>
         <td>
-          <Link href={`/sandboxes/${encodeURIComponent(id)}`}>{nameOf(sandbox)}</Link>
+          <Link href={`/sandboxes/${encodeURIComponent(id)}`}>{sandboxName(sandbox)}</Link>
           <span className="id">
-            {name === null && session === null ? '' : `${id} `}
+            {`${id} `}
             {Object.entries(tags).map(([key, each]) => (
               <span className="tag" key={key}>
                 {key}:{each}

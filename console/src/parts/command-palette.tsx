@@ -6,7 +6,7 @@ import { useAnswer } from '../live/use-live.ts';
 import { chooseTheme, type Theme } from '../live/theme.ts';
 import { useLinkedPages } from '../pages/console-pages.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
-import { PANE_NAMES } from '../workspace/use-panes.ts';
+import { PANE_NAMES } from '../workspace/workspace.tsx';
 import { Button, Fact } from './elements.tsx';
 import { ModalDialog } from './dialog-form.tsx';
 import PickDialog, { type Pick } from './pick-dialog.tsx';
@@ -27,7 +27,7 @@ const KEYS = [
   ['Ctrl S', 'Save the open file'],
   ['Ctrl Shift X', 'Leave a terminal'],
   ['Esc, then Tab', 'Leave the editor'],
-  ['← → ↑ ↓', 'Resize panes, on the line between them'],
+  ['← → ↑ ↓', 'Resize the panel, on its edge'],
 ] as const;
 
 const THEMES: Readonly<Record<Theme, string>> = {
@@ -37,8 +37,8 @@ const THEMES: Readonly<Record<Theme, string>> = {
 };
 
 const PANES = {
-  runs: ['preview', 'terminal', 'files', 'timeline'],
-  sandboxes: ['terminal', 'files', 'details'],
+  runs: ['preview', 'terminal', 'files', 'logs', 'network', 'inbox', 'details', 'timeline'],
+  sandboxes: ['terminal', 'files', 'logs', 'network', 'details'],
 } as const;
 
 /** Pages, runs and commands by some letters, and the list of keys. */
@@ -70,7 +70,9 @@ export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
     if (id.startsWith('/v1/')) window.location.assign(id);
     else if (id.startsWith('/')) navigate(id);
     else if (id.startsWith('pane ')) {
-      navigate(`${path}${placeAfter(window.location.search, { pane: id.slice(5) || undefined })}`);
+      const pane = id.slice(5);
+      const change = pane === 'timeline' ? { drawer: pane } : { pane, drawer: undefined };
+      navigate(`${path}${placeAfter(window.location.search, change)}`);
     } else if (id === 'keys') onShow('keys');
     else chooseTheme(id as Theme);
   };
@@ -109,14 +111,11 @@ function commandsOf(path: string, pages: ReturnType<typeof useLinkedPages>): rea
   return [
     ...(kind === undefined
       ? []
-      : [
-          ...PANES[kind].map((id) => ({
-            id: `pane ${id}`,
-            words: `Show ${PANE_NAMES[id].toLowerCase()} alone`,
-            note: 'This page',
-          })),
-          { id: 'pane ', words: 'Show all panes', note: 'This page' },
-        ]),
+      : PANES[kind].map((id) => ({
+          id: `pane ${id}`,
+          words: `Show the ${PANE_NAMES[id].toLowerCase()}`,
+          note: 'This page',
+        }))),
     ...pages.map(({ href, name }) => ({ id: href, words: `Go to the ${name.toLowerCase()}` })),
     { id: '/v1/openapi', words: 'Open the API reference' },
     ...Object.entries(THEMES).map(([id, words]) => ({ id, words })),

@@ -16,6 +16,15 @@ export function CopyButton({ text, words, ...button }: CopyButtonProps) {
   );
 }
 
+/** An id, with a button that copies it. */
+export function CopiedId({ id }: { readonly id: string }) {
+  return (
+    <span className="copied-id">
+      <span className="id">{id}</span> <CopyButton key={id} text={id} words="Copy" variant="plain" />
+    </span>
+  );
+}
+
 /**
  * Copies a text to the clipboard; false if the browser denies it. On plain http, without the
  * clipboard API, it uses a selection.

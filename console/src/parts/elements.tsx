@@ -86,8 +86,8 @@ const PATHS = {
   file: 'M6 3h8l4 4v14H6zM14 3v4h4',
   link: 'M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1',
   check: 'm4 12 5 5L20 6',
-  expand: 'M4 9V4h5M20 15v5h-5M15 4h5v5M9 20H4v-5',
-  shrink: 'M9 4v5H4M15 20v-5h5M20 9h-5V4M4 15h5v5',
+  side: 'M3 5h18v14H3zM14 5v14',
+  bottom: 'M3 5h18v14H3zM3 14h18',
   close: 'm6 6 12 12M18 6 6 18',
   back: 'M15 5l-7 7 7 7',
   forward: 'm9 5 7 7-7 7',
@@ -286,15 +286,13 @@ interface PageHeadProps {
 export function PageHead({ parent: [address, name], title, facts, children }: PageHeadProps) {
   return (
     <div className="page-head">
-      <div>
-        <p className="crumb">
-          <Link href={address}>{name}</Link>
-        </p>
-        <h1 title={title}>
-          <bdi>{title}</bdi>
-        </h1>
-        <p className="facts">{facts}</p>
-      </div>
+      <p className="crumb">
+        <Link href={address}>{name}</Link>
+      </p>
+      <h1 title={title}>
+        <bdi>{title}</bdi>
+      </h1>
+      <p className="facts">{facts}</p>
       {children}
     </div>
   );

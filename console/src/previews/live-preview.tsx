@@ -10,9 +10,8 @@ import { Button, Choice, Icon, Problem } from '../parts/elements.tsx';
 import type { RunEvent } from '../runs/event-labels.ts';
 import { AddressBar } from './address-bar.tsx';
 import { currentPath, START } from './frame-history.ts';
-import { type Device, DEVICES, type Zoom, ZOOMS } from './frame-size.ts';
+import { type Device, DEVICES } from './frame-size.ts';
 import { PageFindings } from './page-findings.tsx';
-import { PortLog } from './port-log.tsx';
 import { PreviewFrame, useFrameLoads } from './preview-frame.tsx';
 import { lastLook, type PageCheck, previewStatus, STATE_LABELS } from './preview-labels.ts';
 import { ResumeButton } from './resume-button.tsx';
@@ -39,9 +38,6 @@ const TONES = {
   checking: 'off',
 } as const;
 
-/** What is shown below the app. */
-type Drawer = 'page' | 'log';
-
 /** The live app of a sandbox, in a frame that reveals nothing about the console. */
 export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url } = preview;
@@ -56,9 +52,8 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
   const { isShown, loads } = useFrameLoads(state, found, found !== undefined && listener === undefined);
   const [opened, setOpened] = useState({ history: START, count: 0 });
   const [device, setDevice] = useState<Device>('fit');
-  const [zoom, setZoom] = useState<Zoom>('auto');
   const [isRotated, setIsRotated] = useState(false);
-  const [drawer, setDrawer] = useState<Drawer>();
+  const [isCheckShown, setIsCheckShown] = useState(false);
   const [check, setCheck] = useState<PageCheck>();
   const ends = useTimeLeft(expiry, preview.max_until);
   useEffect(() => {
@@ -73,7 +68,6 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
   const path = currentPath(opened.history);
   const canCheck = useIsOn()('pages');
   const isChecked = state === 'works' || state === 'broken';
-  const show = (next: Drawer) => setDrawer((before) => (before === next ? undefined : next));
   return (
     <article ref={article} className="preview" aria-label={`Preview of port ${port}`} tabIndex={-1}>
       <header>
@@ -89,11 +83,12 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
           <button
             type="button"
             className={`button state ${TONES[state]}`}
-            aria-expanded={drawer === 'page'}
+            aria-label={`Page check: ${STATE_LABELS[state]}`}
+            aria-expanded={isCheckShown}
             title={
               state === 'serves' ? 'The server answers. Check the page to see whether it works.' : reason
             }
-            onClick={() => show('page')}
+            onClick={() => setIsCheckShown(!isCheckShown)}
           >
             <span className="clamped">{state === 'broken' ? reason : STATE_LABELS[state]}</span>
           </button>
@@ -103,7 +98,27 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
           </span>
         )}
         {ends === undefined ? null : <TimeRing {...ends} />}
-        <div className="tools">
+        <div className="tools sizes">
+          {url === null || !isShown ? null : (
+            <>
+              {device === 'fit' ? null : (
+                <ToggleButton
+                  className="button icon-button"
+                  aria-label="Rotate"
+                  isSelected={isRotated}
+                  onChange={setIsRotated}
+                >
+                  <Icon name="rotate" />
+                </ToggleButton>
+              )}
+              <Choice
+                label="Size"
+                value={device}
+                options={Object.entries(DEVICES).map(([id, { words }]) => ({ id, words }))}
+                onChange={(id) => setDevice(id as Device)}
+              />
+            </>
+          )}
           {url === null ? null : (
             <SharePreview url={path === '/' ? url : new URL(path, url).href} ends={ends?.words} />
           )}
@@ -143,65 +158,22 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
           load={`${loads} ${opened.count}`}
           device={device}
           isRotated={isRotated}
-          zoom={zoom}
         />
       ) : null}
-      <footer className="preview-foot">
-        <div className="tools" role="group" aria-label="Below the app">
-          {canCheck ? (
-            <ToggleButton className="button" isSelected={drawer === 'page'} onChange={() => show('page')}>
-              Page check
-            </ToggleButton>
-          ) : null}
-          <ToggleButton className="button" isSelected={drawer === 'log'} onChange={() => show('log')}>
-            Server log
-          </ToggleButton>
-        </div>
-        {url === null || !isShown ? null : (
-          <div className="tools sizes">
-            {device === 'fit' ? null : (
-              <ToggleButton
-                className="button icon-button"
-                aria-label="Rotate"
-                isSelected={isRotated}
-                onChange={setIsRotated}
-              >
-                <Icon name="rotate" />
-              </ToggleButton>
-            )}
-            <Choice
-              label="Size"
-              value={device}
-              options={Object.entries(DEVICES).map(([id, { words }]) => ({ id, words }))}
-              onChange={(id) => setDevice(id as Device)}
-            />
-            <Choice
-              label="Zoom"
-              value={zoom}
-              options={Object.entries(ZOOMS).map(([id, words]) => ({ id, words }))}
-              onChange={(id) => setZoom(id as Zoom)}
-            />
-          </div>
-        )}
-      </footer>
-      {drawer === undefined ? null : (
+      {isCheckShown ? (
         <div className="drawer">
-          {drawer === 'page' ? (
-            <PageFindings
-              runId={run.run_id}
-              port={port}
-              path={path}
-              canCheck={found?.page_checks === true && url !== null}
-              check={check}
-              onCheck={setCheck}
-              reason={reason}
-              look={look}
-            />
-          ) : (
-            <PortLog sandboxId={run.sandbox_id} port={port} pid={listener?.process?.pid} seen={ports.seen} />
-          )}
+          <PageFindings
+            runId={run.run_id}
+            port={port}
+            path={path}
+            canCheck={found?.page_checks === true && url !== null}
+            check={check}
+            onCheck={setCheck}
+            reason={reason}
+            look={look}
+          />
         </div>
-      )}
+      ) : null}
     </article>
   );
 }

@@ -6,7 +6,6 @@ import { formatMoment } from '../live/time-format.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button, Choice, Pending } from '../parts/elements.tsx';
 import { DialogButton } from '../parts/dialog-form.tsx';
-import './look-picture.css';
 
 type KeptLook = Answer<'GET /api/runs/{id}/looks'>['looks'][number];
 

@@ -176,7 +176,7 @@ function SourceLink({ file, line }: { readonly file: string | null; readonly lin
     <button
       type="button"
       className="button plain"
-      onClick={() => go({ file: path, line: line === null ? undefined : String(line) }, true)}
+      onClick={() => go({ pane: 'files', file: path, line: line === null ? undefined : String(line) }, true)}
     >
       <code>{line === null ? name : `${name}:${line}`}</code>
     </button>

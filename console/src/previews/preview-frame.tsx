@@ -1,6 +1,6 @@
 import { type CSSProperties, useEffect, useId, useRef, useState } from 'react';
 import { type Answer, ApiError, call } from '../api/client.ts';
-import { type Device, frameBox, type Size, type Zoom } from './frame-size.ts';
+import { type Device, frameBox, type Size } from './frame-size.ts';
 import type { PreviewStatus } from './preview-labels.ts';
 
 /** Consecutive failed polls after which an app that has served counts as unreachable, not busy. */
@@ -52,11 +52,10 @@ export interface PreviewFrameProps {
   readonly load: string;
   readonly device: Device;
   readonly isRotated: boolean;
-  readonly zoom: Zoom;
 }
 
 /** The app in a frame with the size of a device, scaled to its pane. */
-export function PreviewFrame({ port, token, address, load, device, isRotated, zoom }: PreviewFrameProps) {
+export function PreviewFrame({ port, token, address, load, device, isRotated }: PreviewFrameProps) {
   const stage = useRef<HTMLDivElement>(null);
   const [space, setSpace] = useState<Size>({ width: 0, height: 0 });
   useEffect(() => {
@@ -70,8 +69,8 @@ export function PreviewFrame({ port, token, address, load, device, isRotated, zo
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  const { width, height, scale } = frameBox(space, device, isRotated, zoom);
-  const isPlain = device === 'fit' && scale === 1;
+  const { width, height, scale } = frameBox(space, device, isRotated);
+  const isPlain = device === 'fit';
   return (
     <div ref={stage} className={device === 'fit' ? 'stage' : 'stage device'}>
       <div

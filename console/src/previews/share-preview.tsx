@@ -35,8 +35,8 @@ export function SharePreview({ url, ends }: SharePreviewProps) {
         <Icon name={outcome === 'copied' ? 'check' : 'copy'} />
       </Button>
       <DialogTrigger>
-        <Button>
-          <Icon name="qr" /> Share
+        <Button aria-label="Share">
+          <Icon name="qr" /> <span className="wide">Share</span>
         </Button>
         <Popover className="popover">
           <Dialog aria-label="Share the preview" className="share">
@@ -44,11 +44,13 @@ export function SharePreview({ url, ends }: SharePreviewProps) {
               <strong>Anyone with the link can see the app</strong>
             </p>
             <p className="quiet">No sign-in is required. {ends === undefined ? '' : `The link ${ends}.`}</p>
-            <QrCode text={url} />
             {isOfThisMachine(url) ? (
               <p className="quiet">Only this machine can open it: its name is localhost.</p>
             ) : (
-              <p className="quiet">Scan it with a phone.</p>
+              <>
+                <p className="quiet">Scan it with a phone.</p>
+                <QrCode text={url} />
+              </>
             )}
           </Dialog>
         </Popover>

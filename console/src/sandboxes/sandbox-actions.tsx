@@ -2,6 +2,7 @@ import { type Answer, call } from '../api/client.ts';
 import { Button } from '../parts/elements.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { useAttempt } from '../live/use-live.ts';
+import { sandboxName } from './sandbox-name.ts';
 
 export interface SandboxActionsProps {
   readonly sandbox: Answer<'GET /v1/sandbox'>['sandboxes'][number];
@@ -20,7 +21,7 @@ export function SandboxActions({
 }: SandboxActionsProps) {
   const { busy, problem, attempt } = useAttempt();
   const path = { id: sandbox.id };
-  const name = sandbox.name ?? sandbox.id;
+  const name = sandboxName(sandbox);
   const button = (how: 'stop' | 'resume', words: string, during: string) => (
     <Button
       isDisabled={busy}

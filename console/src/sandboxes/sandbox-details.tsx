@@ -5,6 +5,7 @@ import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer, useAttempt, useNow } from '../live/use-live.ts';
 import { networkWords } from '../network/network-changes.ts';
 import { FormDialog } from '../parts/dialog-form.tsx';
+import { CopiedId } from '../parts/copy-text.tsx';
 import { Ago, Button, Fact, Problem } from '../parts/elements.tsx';
 
 type Detail = Answer<'GET /v1/sandbox/{id}'>;
@@ -21,6 +22,9 @@ export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
     <>
       <Lasting sandbox={sandbox} onChange={onChange} />
       <dl className="details">
+        <Fact name="Sandbox">
+          <CopiedId id={sandbox.id} />
+        </Fact>
         <Fact name="Made">
           <Ago at={sandbox.created_at} /> by {sandbox.owner}
         </Fact>

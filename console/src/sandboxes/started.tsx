@@ -4,12 +4,12 @@ import { plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer, useAttempt } from '../live/use-live.ts';
-import { Ago, Button, Problem, State } from '../parts/elements.tsx';
+import { Ago, Button, Empty, Pending, Problem, State } from '../parts/elements.tsx';
 import { TableHead } from '../lists/table-head.tsx';
 import { type Log, LogView, processLog, serverLog } from './log-view.tsx';
 import { usePlace } from './use-place.ts';
 
-export interface StartedProps {
+interface StartedProps {
   readonly sandboxId: string;
   /** The last event of a server, a process or a port: after each, the lists may differ. */
   readonly seen: string;
@@ -28,7 +28,11 @@ const ENDED: ReadonlySet<Server['state']> = new Set(['failed', 'exited', 'stoppe
 /** The declared servers of a sandbox, and its running processes. */
 export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) {
   const path = { id: sandboxId };
-  const { value: found, reload } = useAnswer('GET /v1/sandbox/{id}/servers', { path }, ASK_MS, seen);
+  const {
+    value: found,
+    problem: unread,
+    reload,
+  } = useAnswer('GET /v1/sandbox/{id}/servers', { path }, ASK_MS, seen);
   const { value: all, reload: reloadAll } = useAnswer(
     'GET /v1/sandbox/{id}/processes',
     { path },
@@ -38,15 +42,27 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
   const { busy, problem, attempt, retry } = useAttempt();
   const { canWork } = usePageRights();
   /** The log that is open, by its address: each takes a connection, of which browsers allow six. */
-  const [open, setOpen] = useState<string>();
+  const [chosen, setChosen] = useState<string | null>();
   const [, go] = usePlace();
   const servers = found?.servers ?? [];
   // A server's process is shown with its server.
   const processes = (all?.processes ?? []).filter(
     ({ state, started_by }) => state === 'running' && started_by.kind !== 'server',
   );
-  // Also for sandboxes without a guest, which has this list.
-  if (servers.length === 0 && processes.length === 0) return null;
+  const [first] = servers;
+  const open =
+    chosen === undefined && first !== undefined ? serverLog(sandboxId, first.name).address : chosen;
+  if (found === undefined || all === undefined) return <Pending words={unread} onRetry={reload} />;
+  if (servers.length === 0 && processes.length === 0) {
+    return (
+      <Empty title="No servers or processes">
+        <p>
+          Declared servers and processes that are started through the API are here, with their output. What a
+          terminal or a shell script starts has no log here.
+        </p>
+      </Empty>
+    );
+  }
   const end = (pid: string) =>
     void attempt(async () => {
       await call('POST /v1/sandbox/{id}/processes/{pid}/signal', {
@@ -58,7 +74,7 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
   const logOf = (log: Log) => ({
     log,
     isOpen: open === log.address,
-    onOpen: (isOpen: boolean) => setOpen(isOpen ? log.address : undefined),
+    onOpen: (isOpen: boolean) => setChosen(isOpen ? log.address : null),
   });
   const button = (words: string, name: string, press: () => void) => (
     <Button isDisabled={busy} aria-label={`${words} ${name}`} onPress={press}>
@@ -76,8 +92,7 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
         }),
     );
   return (
-    <section className="started" aria-labelledby="started">
-      <h2 id="started">Servers and processes</h2>
+    <section className="started" aria-label="Servers and processes">
       <Problem words={problem} onRetry={retry} />
       <table className="list stacks">
         <TableHead columns={['Name', 'State', 'Command', 'Started']} actions />

@@ -5,7 +5,6 @@ import { usePageRights } from '../live/page-rights.ts';
 import { Button, Empty, Icon, Problem } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 import { useAttempt } from '../live/use-live.ts';
-import { Started, type StartedProps } from './started.tsx';
 import { usePlace } from './use-place.ts';
 
 // Loaded lazily: large, and most pages do not need it.
@@ -36,25 +35,20 @@ interface TerminalsProps {
   readonly onOver: () => void;
 }
 
-interface TerminalPaneProps extends TerminalsProps, StartedProps {
+interface TerminalPaneProps extends TerminalsProps {
   /** What the page is about. */
   readonly what: 'run' | 'sandbox';
 }
 
-/** What runs in a sandbox, and its terminals. */
-export function TerminalPane({ what, onOver, ...started }: TerminalPaneProps) {
+/** The terminals of a sandbox, for those who may work in it. */
+export function TerminalPane({ what, ...terminals }: TerminalPaneProps) {
   const { canWork, why } = usePageRights();
-  return (
-    <>
-      <Started {...started} />
-      {canWork ? (
-        <Terminals sandboxId={started.sandboxId} onOver={onOver} />
-      ) : (
-        <Empty title={`Terminals are for those who may work in this ${what}`}>
-          <p>{why}</p>
-        </Empty>
-      )}
-    </>
+  return canWork ? (
+    <Terminals {...terminals} />
+  ) : (
+    <Empty title={`Terminals are for those who may work in this ${what}`}>
+      <p>{why}</p>
+    </Empty>
   );
 }
 

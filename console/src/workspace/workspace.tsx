@@ -1,220 +1,174 @@
-import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { Group, Panel, Separator } from 'react-resizable-panels';
 import { Empty, Icon, Loading } from '../parts/elements.tsx';
 import { ResumeButton } from '../previews/resume-button.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
-import {
-  arrangePanes,
-  type Box,
-  type Columns,
-  type Divider,
-  MIN_PERCENT,
-  MAX_PERCENT,
-  moveDivider,
-} from './pane-layout.ts';
-import {
-  type Mode,
-  PANE_NAMES,
-  type PaneId,
-  useKeptPanes,
-  useMode,
-  type WorkspaceKind,
-} from './use-panes.ts';
 import './workspace.css';
 
+/** All panes, each with its name. */
+export const PANE_NAMES = {
+  preview: 'Preview',
+  terminal: 'Terminal',
+  files: 'Files',
+  logs: 'Logs',
+  network: 'Network',
+  inbox: 'Comments',
+  details: 'Details',
+  timeline: 'Timeline',
+} as const;
+export type PaneId = keyof typeof PANE_NAMES;
+
+const PHONE = matchMedia('(max-width: 680px)');
+
+function onPhone(listener: () => void): () => void {
+  PHONE.addEventListener('change', listener);
+  return () => PHONE.removeEventListener('change', listener);
+}
+
 interface WorkspaceProps {
-  readonly kind: WorkspaceKind;
-  /** The content of each pane, in the order of their buttons. */
+  /** The pane that the page is about: always visible, except on a phone. */
+  readonly main: PaneId;
+  /** The content of each pane, in the order of their buttons. The timeline is in a drawer. */
   readonly panes: Readonly<Partial<Record<PaneId, ReactNode>>>;
-  readonly columns: Readonly<Record<Exclude<Mode, 'phone'>, Columns>>;
+  /** The pane that is open at first, except on a phone. */
+  readonly first?: PaneId;
+  /** Numbers on buttons. */
+  readonly counts?: Readonly<Partial<Record<PaneId, number>>>;
 }
 
 /**
- * Panes that are resized, hidden and shown full screen. All are siblings, placed by coordinates: a
- * pane that moved to another parent would load its frame again and lose its terminal's screen.
+ * One large pane, a panel with one of the others, and a drawer. The address has what is open.
+ * Hidden panes stay mounted, from the first time they are shown: a terminal keeps its screen.
  */
-export function Workspace({ kind, panes: contents, columns }: WorkspaceProps) {
-  const panes = Object.entries(contents).map(([id, content]) => {
-    return { id, name: PANE_NAMES[id as PaneId], content };
-  });
-  const mode = useMode();
+export function Workspace({ main, panes, first, counts = {} }: WorkspaceProps) {
+  const isPhone = useSyncExternalStore(onPhone, () => PHONE.matches);
   const [place, go] = usePlace();
-  const { hidden, shares, setHidden, setShares } = useKeptPanes(kind, mode);
-  const [isDragging, setIsDragging] = useState(false);
-  // Mounted from the first time they are shown: a terminal starts a shell.
-  const mounted = useRef(new Set<string>());
-  const area = useRef<HTMLDivElement>(null);
-  const asked = panes.find(({ id }) => id === place.get('pane'))?.id;
-  const isPhone = mode === 'phone';
-  const alone = isPhone ? (asked ?? panes[0]?.id) : asked;
+  const panel = usePanel(main);
+  const mounted = useRef(new Set<PaneId>());
+  const ids = Object.keys(panes) as PaneId[];
+  const tabs = ids.filter((id) => id !== main && id !== 'timeline');
+  const hasDrawer = ids.includes('timeline') && (place.has('event') || place.get('drawer') === 'timeline');
+  const asked = place.get('pane') ?? (place.has('file') ? 'files' : isPhone ? main : first);
+  const open = isPhone && hasDrawer ? undefined : tabs.find((id) => id === asked);
+  const isMainShown = !isPhone || (open === undefined && !hasDrawer);
+  const isVisible = (id: PaneId) => (id === main ? isMainShown : id === 'timeline' ? hasDrawer : id === open);
+  for (const id of ids) if (isVisible(id)) mounted.current.add(id);
   useEffect(() => {
-    if (isPhone) document.getElementById(`show-${alone}`)?.scrollIntoView({ block: 'nearest' });
-  }, [isPhone, alone]);
-  const isVisible = (id: string) => (alone === undefined ? !hidden.includes(id) : id === alone);
-  const { boxes, dividers } = arrangePanes(columns[isPhone ? 'laptop' : mode], isVisible, shares);
-  const nameOf = (key: string) => panes.find(({ id }) => id === key.replace('column:', ''))?.name ?? key;
-  for (const { id } of panes) if (isVisible(id)) mounted.current.add(id);
-  const show = (id: string, isShown: boolean) =>
-    setHidden(isShown ? hidden.filter((each) => each !== id) : [...hidden, id]);
-  const press = (id: string) => {
-    if (isPhone) go({ pane: id });
-    else if (alone === undefined) show(id, hidden.includes(id));
-    else if (id === alone) go({ pane: undefined });
-    else go({ pane: id });
+    const shown = hasDrawer ? 'timeline' : (open ?? main);
+    if (isPhone) document.getElementById(`show-${shown}`)?.scrollIntoView({ block: 'nearest' });
+  }, [isPhone, hasDrawer, open, main]);
+  const press = (id: PaneId) => {
+    const closed = { drawer: undefined, event: undefined };
+    if (id === 'timeline') go(hasDrawer ? closed : { drawer: 'timeline' });
+    else go({ pane: id === open && !isPhone ? main : id, ...(isPhone ? closed : {}) });
   };
-  return (
-    <>
-      <div className="pane-bar" role="group" aria-label="Panes">
-        {panes.map(({ id, name }) => (
-          <button
-            key={id}
-            id={`show-${id}`}
-            type="button"
-            className="button"
-            aria-pressed={isVisible(id)}
-            onClick={() => press(id)}
-          >
-            {name}
-          </button>
-        ))}
+  const section = (id: PaneId) => (
+    <section key={id} className="pane" data-pane={id} aria-labelledby={`pane-${id}`} hidden={!isVisible(id)}>
+      <h2 id={`pane-${id}`} className="hidden" tabIndex={-1}>
+        {PANE_NAMES[id]}
+      </h2>
+      {/* Focusable, so that the keyboard scrolls a pane that has nothing else to focus. */}
+      <div className="pane-body" role="group" aria-labelledby={`pane-${id}`} tabIndex={0}>
+        {mounted.current.has(id) ? panes[id] : null}
       </div>
-      <div
-        className="workspace"
-        ref={area}
-        data-mode={mode}
-        data-dragging={isDragging || undefined}
-        data-full={(!isPhone && alone !== undefined) || undefined}
-      >
-        {panes.map(({ id, name, content }) => (
-          <section
-            key={id}
-            className="pane"
-            data-pane={id}
-            aria-labelledby={`pane-${id}`}
-            hidden={!isVisible(id)}
-            style={isPhone ? {} : styleOf(boxes.get(id))}
-          >
-            <div className="pane-head">
-              <h2 id={`pane-${id}`} tabIndex={-1}>
-                {name}
-              </h2>
-              {isPhone ? null : (
-                <div className="tools">
-                  <button
-                    type="button"
-                    className="button icon-button"
-                    aria-label={`Full screen: ${name}`}
-                    title={alone === id ? 'Leave full screen' : 'Full screen'}
-                    aria-pressed={alone === id}
-                    onClick={() => go({ pane: alone === id ? undefined : id })}
-                  >
-                    <Icon name={alone === id ? 'shrink' : 'expand'} />
-                  </button>
-                  <button
-                    type="button"
-                    className="button icon-button"
-                    aria-label={`Hide ${name}`}
-                    title="Hide"
-                    onClick={() => {
-                      show(id, false);
-                      go({ pane: undefined });
-                      // The pressed button is gone with its pane.
-                      document.getElementById(`show-${id}`)?.focus();
-                    }}
-                  >
-                    <Icon name="close" />
-                  </button>
-                </div>
-              )}
-            </div>
-            {/* Focusable, so that the keyboard scrolls a pane that has nothing else to focus. */}
-            <div className="pane-body" role="group" aria-labelledby={`pane-${id}`} tabIndex={0}>
-              {mounted.current.has(id) ? content : null}
-            </div>
-          </section>
-        ))}
-        {isPhone
-          ? null
-          : dividers.map((divider) => (
-              <DividerLine
-                key={`${divider.before} ${divider.after}`}
-                divider={divider}
-                label={`Between ${nameOf(divider.before)} and ${nameOf(divider.after)}`}
-                area={area}
-                onDrag={setIsDragging}
-                onMove={(value) => setShares(moveDivider(shares, divider, value))}
-              />
-            ))}
-        {boxes.size > 0 ? null : (
-          <p className="loading">All panes are hidden. The buttons above show them again.</p>
+    </section>
+  );
+  const button = (id: PaneId) => (
+    <button
+      key={id}
+      id={`show-${id}`}
+      type="button"
+      className="button"
+      aria-pressed={isVisible(id)}
+      onClick={() => press(id)}
+    >
+      {PANE_NAMES[id]}
+      {counts[id] === undefined ? null : <span className="count">{counts[id].toLocaleString()}</span>}
+    </button>
+  );
+  return (
+    <div className="workspace">
+      <div className="workspace-row">
+        <Group
+          className="panels"
+          orientation={panel.isSide ? 'horizontal' : 'vertical'}
+          disabled={isPhone || open === undefined}
+          defaultLayout={{ main: 100 - panel.size, panel: panel.size }}
+          onLayoutChanged={({ panel: size = 0 }, { isUserInteraction }) => {
+            if (isUserInteraction) panel.keep({ size });
+          }}
+          hidden={isPhone && hasDrawer}
+        >
+          <Panel id="main" minSize="15%" hidden={!isMainShown}>
+            {section(main)}
+          </Panel>
+          {isPhone || open === undefined ? null : (
+            <Separator
+              className="divider"
+              aria-label={`Between ${PANE_NAMES[main]} and ${PANE_NAMES[open]}`}
+            />
+          )}
+          <Panel id="panel" minSize="15%" hidden={open === undefined}>
+            {tabs.map(section)}
+          </Panel>
+        </Group>
+        {ids.includes('timeline') ? section('timeline') : null}
+      </div>
+      <div className="pane-bar">
+        <div role="group" aria-label="Panes">
+          {(isPhone ? ids : [...tabs, ...ids.filter((id) => id === 'timeline')]).map(button)}
+        </div>
+        {isPhone || open === undefined ? null : (
+          <div className="tools">
+            <button
+              type="button"
+              className="button icon-button"
+              aria-label={panel.isSide ? 'Panel at the bottom' : 'Panel at the side'}
+              title={panel.isSide ? 'Panel at the bottom' : 'Panel at the side'}
+              onClick={() => panel.keep({ isSide: !panel.isSide })}
+            >
+              <Icon name={panel.isSide ? 'bottom' : 'side'} />
+            </button>
+            <button
+              type="button"
+              className="button icon-button"
+              aria-label={`Close ${PANE_NAMES[open]}`}
+              title="Close the panel"
+              onClick={() => {
+                press(open);
+                // The pressed button is gone with the panel.
+                document.getElementById(`show-${open}`)?.focus();
+              }}
+            >
+              <Icon name="close" />
+            </button>
+          </div>
         )}
       </div>
-    </>
+    </div>
   );
 }
 
-function styleOf(box: Box | undefined): CSSProperties {
-  if (box === undefined) return {};
-  return { left: `${box.left}%`, top: `${box.top}%`, width: `${box.width}%`, height: `${box.height}%` };
-}
+/** Share of the panel in percent. At the side, it is narrower: a terminal needs 40 columns. */
+const SIZES = { bottom: 40, side: 35 };
 
-interface DividerLineProps {
-  readonly divider: Divider;
-  readonly label: string;
-  readonly area: { readonly current: HTMLElement | null };
-  readonly onDrag: (isDragging: boolean) => void;
-  readonly onMove: (value: number) => void;
-}
-
-/** A focusable separator (WAI-ARIA window splitter): moved by pointer and by keys. */
-function DividerLine({ divider, label, area, onDrag, onMove }: DividerLineProps) {
-  const { box, space, isVertical, value } = divider;
-  useEffect(() => () => onDrag(false), [onDrag]);
-  const drag = (x: number, y: number) => {
-    const whole = area.current?.getBoundingClientRect();
-    if (whole === undefined) return;
-    const at = isVertical ? (100 * (x - whole.left)) / whole.width : (100 * (y - whole.top)) / whole.height;
-    onMove(isVertical ? (100 * (at - space.left)) / space.width : (100 * (at - space.top)) / space.height);
+/**
+ * Where the panel of a page is, and its size. A preference, not a secret: stored in the browser, as
+ * `side 35`.
+ */
+function usePanel(main: PaneId) {
+  const key = `porthole-panel-${main}`;
+  const [kept, setKept] = useState(() => {
+    const [where, size] = (localStorage.getItem(key) ?? '').split(' ');
+    const isSide = where === 'side' || (where !== 'bottom' && main === 'terminal');
+    return { isSide, size: Number(size) || SIZES[isSide ? 'side' : 'bottom'] };
+  });
+  const keep = (change: Partial<typeof kept>) => {
+    const next = { ...kept, ...change };
+    localStorage.setItem(key, `${next.isSide ? 'side' : 'bottom'} ${Math.round(next.size)}`);
+    setKept(next);
   };
-  const press = (event: KeyboardEvent) => {
-    const next = valueAfter(event.key, value, isVertical, event.shiftKey ? 10 : 2);
-    if (next === undefined) return;
-    event.preventDefault();
-    onMove(next);
-  };
-  return (
-    <div
-      className="divider"
-      role="separator"
-      tabIndex={0}
-      aria-label={label}
-      aria-orientation={isVertical ? 'vertical' : 'horizontal'}
-      aria-valuemin={MIN_PERCENT}
-      aria-valuemax={MAX_PERCENT}
-      aria-valuenow={Math.round(value)}
-      style={
-        isVertical
-          ? { left: `${box.left}%`, top: `${box.top}%`, height: `${box.height}%` }
-          : { left: `${box.left}%`, top: `${box.top}%`, width: `${box.width}%` }
-      }
-      onKeyDown={press}
-      onPointerDown={(event) => {
-        if (event.button !== 0) return;
-        event.currentTarget.setPointerCapture(event.pointerId);
-        onDrag(true);
-      }}
-      onPointerMove={(event) => {
-        if (event.currentTarget.hasPointerCapture(event.pointerId)) drag(event.clientX, event.clientY);
-      }}
-      onLostPointerCapture={() => onDrag(false)}
-    />
-  );
-}
-
-function valueAfter(key: string, value: number, isVertical: boolean, step: number): number | undefined {
-  if (key === (isVertical ? 'ArrowLeft' : 'ArrowUp')) return value - step;
-  if (key === (isVertical ? 'ArrowRight' : 'ArrowDown')) return value + step;
-  if (key === 'Home') return MIN_PERCENT;
-  return key === 'End' ? MAX_PERCENT : undefined;
+  return { ...kept, keep };
 }
 
 interface AwayProps {

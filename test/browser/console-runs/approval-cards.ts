@@ -111,8 +111,10 @@ export function approvalCards(here: ConsoleSuite): void {
       await decide(card(), `Port ${port} for this run`);
       expect((await first).status).toBe(200);
       await page.locator('.notice').getByText(`Approved port ${port} for this run.`).waitFor();
-      const both = [ask(port + 1, own), ask(port + 2, own)];
-      await card(port + 2).waitFor();
+      const both = [ask(port + 1, own)];
+      await card(port + 1).waitFor();
+      both.push(ask(port + 2, own));
+      await page.getByRole('heading', { name: '1 of 2' }).waitFor();
       await decide(card(port + 1), 'Any port of this run');
       const notice = `Approved any port of this run. Port ${port + 2} was waiting and is approved too.`;
       await page.locator('.notice').getByText(notice).waitFor();
@@ -120,38 +122,51 @@ export function approvalCards(here: ConsoleSuite): void {
       port += 2;
     });
 
-    test('is answered together with others, and a confirmation names each', async () => {
+    test('is one of several, shown one at a time, in full', async () => {
       const own = await make('Three ports');
-      const dock = page.locator('.dock');
-      const both = async () => {
-        const asking = [ask(port, own), ask(port + 1, own)];
-        await card(port).waitFor();
-        await card(port + 1)
-          .locator('.decision[data-armed="true"]')
-          .waitFor();
-        return asking;
-      };
-      const denied = await both();
-      await dock.getByRole('button', { name: 'Deny these 2' }).click();
-      expect((await Promise.all(denied)).map(({ status }) => status)).toEqual([403, 403]);
-      await dock.getByText('Denied 2 requests once.').waitFor();
-      const approved = await both();
-      await dock.getByRole('button', { name: 'Approve these 2 once' }).click();
-      await dock.getByText(`port ${port} of Three ports, port ${port + 1} of Three ports`).waitFor();
-      expect(await waiting()).toHaveLength(2);
+      const asking = [ask(port, own)];
+      await card().waitFor();
+      asking.push(ask(port + 1, own), ask(port + 2, own));
+      await page.getByRole('heading', { name: '1 of 3' }).waitFor();
+      expect(await page.locator('.approval').count()).toBe(1);
+      await page.getByRole('button', { name: 'Next request' }).click();
+      await page.getByRole('heading', { name: '2 of 3' }).waitFor();
+      expect(await card().count()).toBe(0);
       expect(await violations(page)).toEqual([]);
-      await dock.getByRole('button', { name: 'Confirm: approve 2 once' }).click();
-      expect((await Promise.all(approved)).map(({ status }) => status)).toEqual([200, 200]);
-      port += 1;
+      await page.getByRole('button', { name: 'Request before' }).click();
+      await card().waitFor();
+      for (let left = 3; left > 0; left -= 1) {
+        await page.getByRole('heading', { name: `1 of ${left}` }).waitFor();
+        const request = await page.locator('.approval').getAttribute('data-request');
+        await decide(page.locator(`[data-request="${request}"]`), 'Deny');
+      }
+      expect((await Promise.all(asking)).map(({ status }) => status)).toEqual([403, 403, 403]);
+      port += 2;
     });
 
-    test('covers nothing of the page in a window that has space beside it', async () => {
+    test('takes keys while its card has the focus, and at no other time', async () => {
+      const asking = ask();
+      await card().locator('.decision[data-armed="true"]').waitFor();
+      await page.keyboard.press('d');
+      await page.getByRole('button', { name: 'Hide', exact: true }).press('d');
+      await page.getByRole('button', { name: 'Hide', exact: true }).press('Enter');
+      await card().waitFor({ state: 'detached' });
+      await page.keyboard.press('d');
+      expect(await waiting()).toHaveLength(1);
+      await page.getByRole('button', { name: 'Show', exact: true }).press('Enter');
+      await card().locator('.decision[data-armed="true"]').waitFor();
+      await card().press('d');
+      expect((await asking).status).toBe(403);
+      await card().waitFor({ state: 'detached' });
+    });
+
+    test('leaves the page its width', async () => {
       await page.setViewportSize({ width: 1280, height: 800 });
+      const widthOf = async () => (await page.locator('#page').boundingBox())?.width;
+      const before = await widthOf();
       const asking = ask();
       await card().waitFor();
-      const box = await page.locator('.dock').boundingBox();
-      const content = await page.locator('#page').boundingBox();
-      expect((content?.x ?? 0) + (content?.width ?? 0)).toBeLessThanOrEqual(box?.x ?? 0);
+      expect(await widthOf()).toBe(before);
       await decide(card(), 'Deny');
       await asking;
     });
@@ -177,10 +192,9 @@ export function approvalCards(here: ConsoleSuite): void {
       const first = port;
       port += 1;
       asking.push(ask());
-      await card().waitFor();
-      const denies = page.locator('.dock').getByRole('button', { name: 'Deny', exact: true });
+      await page.getByRole('heading', { name: '1 of 2' }).waitFor();
       await card(first).locator('.decision[data-armed="true"]').waitFor();
-      await denies.first().dblclick();
+      await card(first).getByRole('button', { name: 'Deny', exact: true }).dblclick();
       await card(first).waitFor({ state: 'detached' });
       await card().locator('.decision[data-armed="true"]').waitFor();
       expect(await waiting()).toHaveLength(1);
@@ -302,7 +316,7 @@ export function approvalCards(here: ConsoleSuite): void {
         route.fulfill({ status: 501, json: { error: 'Nothing is streamed here.', code: 'not_streamable' } }),
       );
       const own = await make('Without a stream');
-      await page.goto(`${here.porthole.host.url}/runs/${own.runId}`);
+      await page.goto(`${here.porthole.host.url}/runs/${own.runId}?drawer=timeline`);
       await page.getByText('Run started').waitFor();
       const asking = ask(port, own);
       await decide(card(), 'Deny');

@@ -32,21 +32,22 @@ export function commandMenu(here: ConsoleSuite): void {
       await page.getByRole('menuitem').first().waitFor({ state: 'detached' });
       await pick('pricing');
       await page.getByRole('heading', { level: 1, name: 'Rebuild the pricing page' }).waitFor();
-      await pick('show timeline');
-      await page.locator('[data-pane="preview"]').waitFor({ state: 'hidden' });
-      await pick('all panes');
-      await page.locator('[data-pane="preview"]').waitFor();
+      await pick('show the timeline');
+      await page.locator('[data-pane="timeline"]').waitFor();
+      await pick('show the files');
+      await page.locator('[data-pane="files"]').waitFor();
+      await pick('show the preview');
+      await page.locator('[data-pane="files"]').waitFor({ state: 'hidden' });
     });
 
     test('choose light or dark, and keep it after a reload', async () => {
-      await page.getByText('Connected').waitFor();
       const light = await background();
       await pick('dark colours');
       const dark = await background();
       expect(dark).not.toBe(light);
       expect(await violations(page)).toEqual([]);
       await page.reload();
-      await page.getByText('Connected').waitFor();
+      await page.getByRole('heading', { level: 1 }).waitFor();
       expect(await background()).toBe(dark);
       await pick('of the system');
       expect(await background()).toBe(light);

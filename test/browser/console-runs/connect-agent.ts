@@ -45,6 +45,7 @@ export function connectAgent(here: ConsoleSuite): void {
     const first = (await shown()) ?? '';
     await call(first);
     await panel.getByText('Your agent is connected').waitFor();
+    await page.getByRole('button', { name: /^Timeline/ }).click();
     await page.locator('.timeline').getByText('Agent connected').waitFor();
 
     // A token is shown once: after a reload a new one replaces it.

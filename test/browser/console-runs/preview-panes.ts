@@ -38,7 +38,7 @@ export function previewPanes(here: ConsoleSuite): void {
       if (!page.isClosed()) await page.unrouteAll();
     });
     afterAll(() => page?.close());
-    const go = () => page.goto(`${here.porthole.host.url}/runs/${run.runId}`);
+    const go = (query = '') => page.goto(`${here.porthole.host.url}/runs/${run.runId}${query}`);
 
     // The first of them: one user has at most ten previews, and a request for more is refused.
     test('let a person who was in the frame decide with one press', async () => {
@@ -84,12 +84,12 @@ export function previewPanes(here: ConsoleSuite): void {
       await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3100' }).waitFor();
       await preview(3100).getByRole('button', { name: 'Stop' }).click();
       await preview(3100).waitFor({ state: 'detached' });
-      expect(await page.evaluate('document.activeElement.textContent')).toBe('Previews');
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Preview');
     });
 
     test('are offered the moment that a server listens, and no longer once it is gone', async () => {
       const servers = `/v1/sandbox/${run.sandboxId}/servers`;
-      await go();
+      await go('?drawer=timeline');
       const offer = page.getByRole('button', { name: 'Start a preview of port 3102' });
       const argv = ['node', '-e', "require('http').createServer((q, r) => r.end('hi')).listen(3102)"];
       await here.porthole.call('PUT', `${servers}/web`, { body: { argv, port: 3102 } });
@@ -150,8 +150,8 @@ export function previewPanes(here: ConsoleSuite): void {
       expect(await width()).toBe(390);
       await preview(3111).getByRole('button', { name: 'Rotate' }).click();
       expect(await width()).toBe(844);
-      await press('Server log');
-      await preview(3111).getByRole('log').getByText('shop is open').waitFor();
+      await page.getByRole('button', { name: 'Logs', exact: true }).click();
+      await page.getByRole('log').getByText('shop is open').waitFor();
       expect(await violations(page)).toEqual([]);
       // The browser's own history still leaves the page with one step.
       await page.goBack();
@@ -217,7 +217,13 @@ export function previewPanes(here: ConsoleSuite): void {
     });
 
     test('give their link away where there is no clipboard to write to, and where nothing may be copied', async () => {
-      const { preview_url: url } = (await open(3108)).json<{ preview_url: string }>();
+      const { preview_url: local } = (await open(3108)).json<{ preview_url: string }>();
+      const url = local.replace('.localhost', '.example.com');
+      // Only a link that another device can open has a QR code.
+      await page.route('**/port-forward', async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, body: (await response.text()).replaceAll(local, url) });
+      });
       await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
       await go();
       await preview(3108).getByRole('button', { name: 'Copy link' }).click();

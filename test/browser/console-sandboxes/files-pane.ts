@@ -59,7 +59,7 @@ export function filesPane(here: ConsoleSuite, own: SandboxPage): void {
       await openFiles();
       await entry('two⟨U+000A⟩lines %22 "quoted".txt').click();
       await page.getByRole('textbox', { name: 'Text of' }).getByText('odd').waitFor();
-      await page.getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('button', { name: 'Close', exact: true }).click();
       await entry('⟨U+202E⟩gpj.exe').waitFor();
       await entry('7'.repeat(255)).waitFor();
       await page.getByRole('button', { name: 'Hidden files' }).click();
@@ -138,7 +138,6 @@ export function filesPane(here: ConsoleSuite, own: SandboxPage): void {
       await text.click();
       await page.keyboard.press('Control+Home');
       await page.keyboard.type('typed ');
-      await page.getByRole('button', { name: 'Full screen: Files' }).click();
       await page.getByRole('link', { name: 'Tools' }).click();
       await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor();
       await page.goBack();

@@ -124,11 +124,10 @@ server.listen(3000, () => console.log('up'));
 const HISTORY = `cd /workspace && mkdir -p src styles && echo '# Pricing' >README.md && echo 'export const plans = [];' >src/plans.ts && echo 'b { color: teal }' >styles/plans.css
 git init -q && git config user.name agent && git config user.email agent@example.com && git add . && git commit -qm 'Three plans instead of five' && echo 'export const plans = ["Starter", "Team", "Company"];' >src/plans.ts`;
 
-/** Serves the page on port 3000 from a program of the sandbox, and waits until it responds. */
+/** Serves the page on port 3000 from a declared server of the sandbox. */
 async function serve(porthole: TestHost, sandboxId: string, html: string): Promise<void> {
   await porthole.call('PUT', `/v1/sandbox/${sandboxId}/file/workspace/index.html`, { body: html });
   await porthole.call('PUT', `/v1/sandbox/${sandboxId}/file/workspace/server.js`, { body: SERVER });
-  const script =
-    'cd /workspace; node server.js >server.log 2>&1 & for i in $(seq 100); do grep -sq up /workspace/server.log && exit 0; sleep 0.1; done; exit 1';
-  await execute(porthole, sandboxId, ['sh', '-c', script]);
+  const body = { argv: ['node', 'server.js'], port: 3000 };
+  await porthole.call('PUT', `/v1/sandbox/${sandboxId}/servers/web`, { body });
 }

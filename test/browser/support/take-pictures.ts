@@ -13,9 +13,9 @@ import { makeScene, type Scene } from './picture-scene.ts';
 const FOLDER = join(import.meta.dirname, '../../../docs/console');
 
 const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
-  light: { colorScheme: 'light', viewport: { width: 1200, height: 760 } },
-  dark: { colorScheme: 'dark', viewport: { width: 1200, height: 760 } },
-  phone: { colorScheme: 'light', viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true },
+  light: { colorScheme: 'light', viewport: { width: 1440, height: 900 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 720 } },
+  phone: { colorScheme: 'light', viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
 };
 
 /** The host of a page: one with much activity, one without any, or one that requires a key. */
@@ -50,6 +50,18 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
     run: {
       path: `/runs/${shown.runId}`,
       show: (page) => page.frameLocator('iframe').getByText('Prices that grow').waitFor(),
+    },
+    'run-panel': {
+      path: `/runs/${shown.runId}?pane=terminal&drawer=timeline`,
+      async show(page) {
+        await page.getByText('Run started').first().waitFor({ state: 'attached' });
+        // A phone shows one pane at a time.
+        if ((page.viewportSize()?.width ?? 0) > 680) await page.getByText('Connected').waitFor();
+      },
+    },
+    'run-logs': {
+      path: `/runs/${shown.runId}?pane=logs`,
+      show: (page) => page.getByText('node server.js').first().waitFor(),
     },
     sandboxes: {
       path: '/sandboxes',
@@ -112,11 +124,7 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
     // Last: it is in front of every page.
     approval: {
       path: `/runs/${asking.runId}`,
-      async show(page) {
-        await page.getByText('“Recipes”').waitFor();
-        // A phone shows one pane, the previews.
-        if ((page.viewportSize()?.width ?? 0) > 680) await page.getByText('Connected').waitFor();
-      },
+      show: (page) => page.getByText('“Recipes”').waitFor(),
     },
   };
 }
