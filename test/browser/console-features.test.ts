@@ -34,8 +34,9 @@ suite('the console without the features that can be off', chromiumMissing, () =>
     const { problems } = watch(page);
     await page.goto(`${here.porthole.host.url}/runs/${run.runId}`);
     const preview = page.getByRole('article', { name: 'Preview of port 3100' });
-    await preview.getByRole('button', { name: 'Server log' }).waitFor();
-    expect(await preview.getByRole('button', { name: 'Page check' }).count()).toBe(0);
+    await preview.getByRole('button', { name: 'Stop the preview of port 3100' }).waitFor();
+    expect(await preview.getByRole('button', { name: /^Page check/ }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Comments' }).click();
     await page.getByRole('region', { name: 'Comments' }).first().getByText('No comments yet').waitFor();
     expect(await page.getByRole('button', { name: /^Comment on/ }).count()).toBe(0);
     await page.getByRole('button', { name: 'Connect your agent' }).click();
