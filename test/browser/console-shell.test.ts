@@ -67,7 +67,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     },
     'a run': {
       path: () => `/runs/${runId}`,
-      whole: (page) => page.locator('.page-head .state').getByText('running').waitFor({ state: 'attached' }),
+      whole: (page) => page.locator('.page-head .state').getByText('running').waitFor(),
     },
     'a run to share': {
       path: () => `/runs/${runId}`,
