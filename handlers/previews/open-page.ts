@@ -57,7 +57,11 @@ function press(label, act) {
 }
 function enter({ url, ticket, enter_url: entrance }) {
   const path = kept.path ?? '/';
-  if (!ticket) return location.replace(new URL(path.startsWith('/') && !path.startsWith('//') ? path : '/', url));
+  if (!ticket) {
+    // Anyone can write the path of a link: one such as //example.com leads elsewhere.
+    const to = URL.canParse(path, url) ? new URL(path, url) : undefined;
+    return location.replace(to?.origin === new URL(url).origin ? to : url);
+  }
   // A browser that refuses the cookie comes back at once, and would do so for ever.
   const isBack = Date.now() - (kept.enteredAt ?? 0) < 5000;
   kept.enteredAt = Date.now();

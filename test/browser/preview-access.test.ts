@@ -105,6 +105,18 @@ suite('access to a preview, in a browser', chromiumMissing, () => {
     await seesAll();
   });
 
+  test.each(['//127.0.0.2/', '/\\127.0.0.2/', 'http://127.0.0.2/', 'javascript:alert(1)', 'http://'])(
+    'leads to the preview alone, also with the path %s',
+    async (path) => {
+      await call('PUT', '/access', { level: 'link' });
+      await page.goto(
+        `${porthole.host.url}/open?preview=${preview.session_id}#path=${encodeURIComponent(path)}`,
+      );
+      await seesAll();
+      expect(page.url()).toBe(url());
+    },
+  );
+
   test('opens a link without a sign-in, and ends its pages when it is revoked', async () => {
     await call('PUT', '/access', { level: 'owner' });
     const link = (await call('POST', '/links', { label: 'for dave' })).json<{ id: string; url: string }>();
