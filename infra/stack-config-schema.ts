@@ -113,6 +113,8 @@ const Preview = {
   maxPerRun: variable('Sandbox__Preview__MaxPerRun'),
   maxTotal: variable('Sandbox__Preview__MaxTotal'),
   readyTimeoutSeconds: variable('Sandbox__Preview__ReadyTimeoutSeconds'),
+  access: variable('Sandbox__Preview__Access'),
+  maxAccess: variable('Sandbox__Preview__MaxAccess'),
 };
 
 /** The variable of a setting in `preview`. */

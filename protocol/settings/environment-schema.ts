@@ -491,13 +491,13 @@ export const EnvironmentSchema = z.object({
   Sandbox__Preview__AutoApprove: flag
     .default(false)
     .describe('Open previews that agents request without approval; keep false in production'),
-  PORTHOLE_PREVIEW_ACCESS: z
+  Sandbox__Preview__Access: z
     .enum(ACCESS_LEVELS)
     .default('link')
     .describe(
       'Who may open a preview if its owner has set nothing: owner, org, signed_in, password or link (everyone who has its URL)',
     ),
-  PORTHOLE_PREVIEW_MAX_ACCESS: z
+  Sandbox__Preview__MaxAccess: z
     .enum(ACCESS_LEVELS)
     .default('link')
     .describe('The widest level of access that an owner may set'),

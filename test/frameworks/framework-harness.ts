@@ -54,7 +54,7 @@ const READY_WITHIN_MS = 120_000;
 export async function openLocalHarness(): Promise<FrameworkHarness> {
   // Any level below `link` sends browsers through the page /open first.
   const level = process.env['PORTHOLE_FRAMEWORKS_ACCESS'];
-  const settings = level === undefined ? {} : { PORTHOLE_PREVIEW_ACCESS: level };
+  const settings = level === undefined ? {} : { Sandbox__Preview__Access: level };
   const [porthole, browser] = await Promise.all([startTestHost(settings), launchChromium()]);
   return {
     porthole,

@@ -43,6 +43,7 @@ const everything = read(
     },
     'porthole:zones': [{ zone: 'acme.test', orgs: ['acme'], gateway: { className: 'traefik' } }],
     'porthole:oidc': { issuer: 'https://login.example.com', audience: 'porthole', clientId: 'console' },
+    'porthole:functions': { image: 'functions', featuresOff: ['mcp'] },
     'porthole:broker': {},
     'porthole:browsers': { image: 'browsers' },
     'porthole:archives': { bucket: 'kept', endpoint: 'https://s3.example.com' },
