@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { AccessRecords, PortAccess } from '#core/previews/access-store.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
-import { all, count, deleted, done, first, instantText } from './sql-dialect.ts';
+import { all, count, deleted, first, instantText } from './sql-dialect.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 const LINK_FIELDS = [
@@ -84,25 +84,27 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
     removeLink: (id) =>
       once(async (db) => (await deleted(db.deleteFrom('preview_links').where('id', '=', id))) > 0),
 
-    addVisit: ({ runId, targetPort, viewer, linkId }, at) =>
-      repeatable((db) => {
-        const last = { last_at: instantText(at) };
-        return done(
-          db
+    addVisit: ({ runId, targetPort, viewer, linkId }, at, most) =>
+      repeatable((db) =>
+        inTransaction(db, async (trx) => {
+          const last = { last_at: instantText(at) };
+          const port = { run_id: runId, target_port: targetPort };
+          await trx
             .insertInto('preview_visits')
-            .values({
-              run_id: runId,
-              target_port: targetPort,
-              viewer,
-              link_id: linkId,
-              first_at: instantText(at),
-              ...last,
-            })
+            .values({ ...port, viewer, link_id: linkId, first_at: instantText(at), ...last })
             .onConflict((conflict) =>
               conflict.columns(['run_id', 'target_port', 'viewer', 'link_id']).doUpdateSet(last),
-            ),
-        );
-      }),
+            )
+            .execute();
+          const tooMany = visitsOf(trx, runId, targetPort).select('last_at').limit(1).offset(most);
+          await trx
+            .deleteFrom('preview_visits')
+            .where('run_id', '=', runId)
+            .where('target_port', '=', targetPort)
+            .where('last_at', '<=', tooMany)
+            .execute();
+        }),
+      ),
 
     hasVisited: ({ runId, targetPort, viewer, linkId }) =>
       repeatable(async (db) => {
@@ -118,18 +120,7 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
       }),
 
     visits: (runId, targetPort, most) =>
-      repeatable((db) =>
-        all(
-          db
-            .selectFrom('preview_visits')
-            .selectAll()
-            .where('run_id', '=', runId)
-            .where('target_port', '=', targetPort)
-            .orderBy('last_at', 'desc')
-            .limit(most),
-          fieldsOf,
-        ),
-      ),
+      repeatable((db) => all(visitsOf(db, runId, targetPort).selectAll().limit(most), fieldsOf)),
 
     forget: (before) =>
       repeatable((db) =>
@@ -152,4 +143,13 @@ function ofPort(db: Kysely<SqlSchema>, runId: string, targetPort: number) {
     .selectAll()
     .where('run_id', '=', runId)
     .where('target_port', '=', targetPort);
+}
+
+/** The last first. */
+function visitsOf(db: Kysely<SqlSchema>, runId: string, targetPort: number) {
+  return db
+    .selectFrom('preview_visits')
+    .where('run_id', '=', runId)
+    .where('target_port', '=', targetPort)
+    .orderBy('last_at', 'desc');
 }

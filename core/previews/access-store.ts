@@ -60,8 +60,8 @@ export interface AccessRecords {
   useLink(id: string, at: Date): Promise<boolean>;
   /** Returns false if it does not exist. */
   removeLink(id: string): Promise<boolean>;
-  /** Keeps the first and the last instant of each viewer and link. */
-  addVisit(visit: Omit<PreviewVisit, 'firstAt' | 'lastAt'>, at: Date): Promise<void>;
+  /** Keeps the first and the last instant of each viewer and link, of the `most` last of a port. */
+  addVisit(visit: Omit<PreviewVisit, 'firstAt' | 'lastAt'>, at: Date, most: number): Promise<void>;
   hasVisited(visit: Omit<PreviewVisit, 'firstAt' | 'lastAt'>): Promise<boolean>;
   /** The last first, `most` at most. */
   visits(runId: string, targetPort: number, most: number): Promise<readonly PreviewVisit[]>;

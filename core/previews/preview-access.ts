@@ -19,6 +19,8 @@ import type { Preview, PreviewPlane } from './preview-plane.ts';
 
 /** Links of one port. */
 const MAX_LINKS = 100;
+/** Remembered visitors of one port: visitors without a name choose how many they are. */
+const MAX_VISITORS = 1_000;
 /** When a visit ends at the latest, in milliseconds: as long as a browser session. */
 const VISIT_MS = 12 * 3_600_000;
 
@@ -233,7 +235,7 @@ export async function enterPreview(
     link,
     ends: endsOf(caller, link),
   });
-  await records.access.addVisit(visit, now);
+  await records.access.addVisit(visit, now, MAX_VISITORS);
   return { kind: 'enters', ticket };
 }
 

@@ -95,9 +95,9 @@ export function accessContract(instances: () => { readonly records: Records; rea
     test('keeps the first and the last visit of each viewer and link', async () => {
       const visit = { runId: 'run_1', targetPort: 3000, viewer: 'bob', linkId: '' };
       const byLink = { ...visit, linkId: 'lnk_1' };
-      await here.addVisit(visit, NOON);
-      await there.addVisit(byLink, minutes(1));
-      await there.addVisit(visit, minutes(2));
+      await here.addVisit(visit, NOON, 9);
+      await there.addVisit(byLink, minutes(1), 9);
+      await there.addVisit(visit, minutes(2), 9);
       expect(await here.visits('run_1', 3000, 10)).toEqual([
         { ...visit, firstAt: NOON, lastAt: minutes(2) },
         { ...byLink, firstAt: minutes(1), lastAt: minutes(1) },
@@ -107,10 +107,20 @@ export function accessContract(instances: () => { readonly records: Records; rea
       expect(await there.hasVisited({ ...byLink, viewer: 'carol' })).toBe(false);
     });
 
+    test('keeps the last visitors of a port, and all of another one', async () => {
+      const visit = { runId: 'run_1', targetPort: 3000, linkId: '' };
+      await here.addVisit({ ...visit, targetPort: 3001, viewer: 'bob' }, NOON, 2);
+      for (const [at, viewer] of ['bob', 'carol', 'dave', 'carol', 'erin'].entries()) {
+        await here.addVisit({ ...visit, viewer }, minutes(at), 2);
+      }
+      expect((await there.visits('run_1', 3000, 10)).map(({ viewer }) => viewer)).toEqual(['erin', 'carol']);
+      expect(await there.visits('run_1', 3001, 10)).toHaveLength(1);
+    });
+
     test('forgets visits and expired links, and no others', async () => {
       await here.addLink(link('lnk_1', { expiresAt: minutes(1) }), 9);
       await here.addLink(link('lnk_2'), 9);
-      await here.addVisit({ runId: 'run_1', targetPort: 3000, viewer: 'bob', linkId: '' }, minutes(1));
+      await here.addVisit({ runId: 'run_1', targetPort: 3000, viewer: 'bob', linkId: '' }, minutes(1), 9);
       expect(await there.forget(minutes(1))).toBe(0);
       expect(await there.forget(minutes(2))).toBe(2);
       expect((await here.links('run_1', 3000)).map(({ id }) => id)).toEqual(['lnk_2']);
