@@ -1,5 +1,6 @@
-import { type FocusEvent, useEffect, useRef, useState } from 'react';
+import { type FocusEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { serverNow } from '../live/clock.ts';
+import { notificationState, onNotifications, switchNotifications } from '../live/notifications.ts';
 import { useWindowEvent } from '../live/use-live.ts';
 import { Button, Icon } from '../parts/elements.tsx';
 import { ApprovalCard } from './approval-card.tsx';
@@ -197,20 +198,12 @@ function useFocusOf(dock: { readonly current: HTMLElement | null }, waiting: rea
   };
 }
 
-/**
- * Asks the browser for permission to notify while the tab is hidden. Not shown if that is already
- * granted or denied.
- */
+/** Not shown if the browser has been asked before. */
 function NotifyMeButton() {
-  const [permission, setPermission] = useState(() =>
-    'Notification' in window && window.isSecureContext ? Notification.permission : 'denied',
-  );
-  if (permission !== 'default') return null;
+  const state = useSyncExternalStore(onNotifications, notificationState);
+  if (state !== 'off' || Notification.permission !== 'default') return null;
   return (
-    <Button
-      variant="plain"
-      onPress={() => void Notification.requestPermission().then(setPermission, () => setPermission('denied'))}
-    >
+    <Button variant="plain" onPress={() => void switchNotifications(true)}>
       Notify me
     </Button>
   );
