@@ -1,7 +1,9 @@
 /** `porthole`: the command in sandboxes (`command/`), and the relay that hosts start in them. */
+import { once } from 'node:events';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { retry } from '../base/retry.ts';
 import { RELAY_SESSION, RELAY_WINDOW } from '../protocol/guest/http-protocol.ts';
 
 /** The guest may be starting: retries while nothing listens, with this pause in milliseconds. */
@@ -23,29 +25,28 @@ export function relayGuest(path: string): void {
   });
   server.on('stream', (stream) => {
     stream.on('error', () => {});
-    carry(stream, path, TRIES);
+    void carry(stream, path);
   });
   server.emit('connection', Duplex.from({ readable: process.stdin, writable: process.stdout }));
 }
 
-function carry(stream: ServerHttp2Stream, path: string, tries: number): void {
+async function carry(stream: ServerHttp2Stream, path: string): Promise<void> {
+  const delay = (_: unknown, tries: number) => (stream.destroyed || tries === TRIES ? undefined : PAUSE_MS);
+  const socket = await retry(() => connected(path), { delay }).catch(() => undefined);
+  socket?.once('error', () => stream.destroy());
+  if (stream.destroyed) socket?.destroy();
+  else if (socket === undefined) stream.respond({ ':status': 502 }, { endStream: true });
+  else {
+    stream.respond({ ':status': 200 });
+    stream.once('close', () => socket.destroy());
+    stream.pipe(socket).pipe(stream);
+  }
+}
+
+async function connected(path: string): Promise<Socket> {
   const socket = connect({ path, allowHalfOpen: true });
-  const failed = (): void => {
-    if (stream.destroyed) return;
-    if (tries > 1) setTimeout(() => carry(stream, path, tries - 1), PAUSE_MS);
-    else stream.respond({ ':status': 502 }, { endStream: true });
-  };
-  socket.once('error', failed);
-  socket.once('connect', () => {
-    socket.off('error', failed);
-    socket.once('error', () => stream.destroy());
-    if (stream.destroyed) socket.destroy();
-    else {
-      stream.respond({ ':status': 200 });
-      stream.once('close', () => socket.destroy());
-      stream.pipe(socket).pipe(stream);
-    }
-  });
+  await once(socket, 'connect');
+  return socket;
 }
 
 const [command, argument] = process.argv.slice(2);

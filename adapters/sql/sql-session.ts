@@ -1,5 +1,6 @@
 import type { Compilable, CompiledQuery, Kysely, Transaction } from 'kysely';
 import { PortholeError } from '#base/errors.ts';
+import { retry } from '#base/retry.ts';
 import type { Notifier, Diagnosis, SqlDialect } from './sql-dialect.ts';
 import type { SqlSchema } from './schema.ts';
 
@@ -65,29 +66,30 @@ export function sqlSession(
   let closed: Promise<void> | undefined;
   let isAnswering = true;
 
-  async function attempt<T>(work: Work<T>, lostAttempts: number): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        const done = await work(db);
-        isAnswering = true;
-        return done;
-      } catch (error) {
-        if (error instanceof PortholeError) throw error;
-        const { kind, message } = dialect.diagnose(error);
-        isAnswering = kind !== 'lost' && kind !== 'unavailable';
-        const attempts =
-          kind === 'lost'
-            ? lostAttempts
-            : kind === 'contended'
-              ? CONTENDED_ATTEMPTS
-              : kind === 'full' && makeRoom()
-                ? FULL_ATTEMPTS
-                : 1;
-        if (attempt >= attempts) throw new PortholeError(ERROR_CODES[kind], message, { cause: error });
-        log?.warn({ err: error, attempt }, `${message}; trying again`);
-      }
-    }
-  }
+  const attempt = <T>(work: Work<T>, lostAttempts: number): Promise<T> => {
+    const once = async (): Promise<T> => {
+      const done = await work(db);
+      isAnswering = true;
+      return done;
+    };
+    const delay = (error: unknown, attempt: number): number | undefined => {
+      if (error instanceof PortholeError) return undefined;
+      const { kind, message } = dialect.diagnose(error);
+      isAnswering = kind !== 'lost' && kind !== 'unavailable';
+      const attempts =
+        kind === 'lost'
+          ? lostAttempts
+          : kind === 'contended'
+            ? CONTENDED_ATTEMPTS
+            : kind === 'full' && makeRoom()
+              ? FULL_ATTEMPTS
+              : 1;
+      if (attempt >= attempts) throw new PortholeError(ERROR_CODES[kind], message, { cause: error });
+      log?.warn({ err: error, attempt }, `${message}; trying again`);
+      return 0;
+    };
+    return retry(once, { delay });
+  };
 
   async function run<T>(work: Work<T>, lostAttempts: number): Promise<T> {
     if (closed)

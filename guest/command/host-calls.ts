@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { retry } from '../../base/retry.ts';
 import { RUNS_FOLDER } from '../prepare-workspace.ts';
 import { CommandError, EXIT, sendJson } from './guest-calls.ts';
 
@@ -47,7 +47,7 @@ export const NO_ANSWER: Answer = { status: 0, body: undefined };
  * Seconds between retries while Porthole is unreachable: a repeated call gets the same answer as
  * the first.
  */
-const PAUSES = [1, 1, 2, 2, 4, 4, 4, 0];
+const PAUSES = [1, 1, 2, 2, 4, 4, 4];
 
 /** No answer, or one of a proxy between: the call may be repeated. */
 const TRANSIENT = new Set([0, 502, 503, 504]);
@@ -55,7 +55,7 @@ const TRANSIENT = new Set([0, 502, 503, 504]);
 const HELD_MS = 5_000;
 
 /**
- * @param pauses a single one for a call that must not be repeated
+ * @param pauses none for a call that must not be repeated
  * @throws CommandError if it is refused, or Porthole stays unreachable
  */
 export async function call<T>(
@@ -66,18 +66,26 @@ export async function call<T>(
   pauses: readonly number[] = PAUSES,
 ): Promise<T> {
   const began = performance.now();
-  for (let tries = 0; tries < pauses.length; tries += 1) {
-    const called = performance.now();
+  let called = began;
+  let failures = 0;
+  const once = async (): Promise<T> => {
+    called = performance.now();
     const answer = await request(access, method, path, body).catch((): Answer => NO_ANSWER);
     if (answer.status >= 200 && answer.status < 300) return answer.body as T;
-    if (!TRANSIENT.has(answer.status)) throw refused(answer);
-    await sleep((pauses[tries] ?? 0) * 1_000);
-    // It reached Porthole, and something between ended it while a person was asked.
+    throw TRANSIENT.has(answer.status) ? UNREACHABLE : refused(answer);
+  };
+  const delay = (error: unknown): number | undefined => {
+    if (error !== UNREACHABLE) return undefined;
     const now = performance.now();
-    if (pauses.length > 1 && now - called >= HELD_MS && now - began < SILENT_MS) tries = -1;
-  }
-  throw new CommandError(EXIT.unreachable, 'Porthole cannot be reached. Try again later.');
+    // It reached Porthole, and something between ended it while a person was asked.
+    failures = now - called >= HELD_MS && now - began < SILENT_MS ? 0 : failures + 1;
+    const pause = pauses[Math.max(failures - 1, 0)];
+    return pause === undefined ? undefined : pause * 1_000;
+  };
+  return retry(once, { delay });
 }
+
+const UNREACHABLE = new CommandError(EXIT.unreachable, 'Porthole cannot be reached. Try again later.');
 
 function refused({ status, body }: Answer): CommandError {
   const { error, code } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;

@@ -196,7 +196,7 @@ export async function printInbox(
 
 export async function replyToMessage(env: NodeJS.ProcessEnv, id: string, text: string): Promise<void> {
   const path = `inbox/${encodeURIComponent(id)}/replies`;
-  await call(readAccess(env), 'POST', path, { text }, [0]);
+  await call(readAccess(env), 'POST', path, { text }, []);
 }
 
 function textOf({ message_id: id, by, reply_to: root, text, pin }: Message): string {

@@ -85,17 +85,32 @@ export async function openPreview(
   });
 }
 
-async function rounds(start: PreviewOpening, signal: AbortSignal): Promise<Opened> {
+function rounds(start: PreviewOpening, signal: AbortSignal): Promise<Opened> {
   let faults = 0;
-  for (let round = 1; ; round += 1) {
-    const result = await start.round();
-    if (!(result instanceof KubernetesError)) return result;
-    const isFault = result.status === 0 || result.status >= 500;
+  const delay = (lost: unknown, round: number): number | undefined => {
+    if (!(lost instanceof LostRound)) return undefined;
+    const error = lost.cause;
+    const isFault = error.status === 0 || error.status >= 500;
     if (isFault) faults += 1;
-    const delay = isFault ? retryDelay(result, faults, REPEAT) : RACE_MS * round;
-    if (delay === undefined) throw result;
-    if (round === MAX_ROUNDS) throw contended(start.name, result);
-    await pause(delay, undefined, { signal });
+    const ms = isFault ? retryDelay(error, faults, REPEAT) : RACE_MS * round;
+    if (ms === undefined) throw error;
+    if (round === MAX_ROUNDS) throw contended(start.name, error);
+    return ms;
+  };
+  const work = async (): Promise<Opened> => {
+    const result = await start.round();
+    if (result instanceof KubernetesError) throw new LostRound(result);
+    return result;
+  };
+  return retry(work, { delay, signal });
+}
+
+/** A lost response or race, after which another round may succeed. */
+class LostRound extends Error {
+  declare readonly cause: KubernetesError;
+
+  constructor(cause: KubernetesError) {
+    super('another round may succeed', { cause });
   }
 }
 
