@@ -1,27 +1,25 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { RouterProvider } from 'react-aria-components';
 import { Route, Switch, useLocation } from 'wouter';
-import { type Answer, ApiError, call, onSignedOut } from './api/client.ts';
+import { ApiError, call, onSignedOut } from './api/client.ts';
 import { ApprovalDock } from './approvals/approval-dock.tsx';
 import { questionOf, runName } from './approvals/approval-labels.ts';
 import { type Approvals, useApprovals } from './approvals/use-approvals.ts';
 import { whenConnected } from './live/connection.ts';
-import { FeaturesContext } from './live/features.ts';
 import { notificationState } from './live/notifications.ts';
+import { type Person, PersonContext } from './live/person.ts';
 import { problemOf, SessionContext, type SessionState } from './live/use-live.ts';
 import { useConsolePages } from './pages/console-pages.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
 import { Missing, Pending } from './parts/elements.tsx';
 import { Shell } from './parts/shell.tsx';
 
-type Session = Answer<'GET /api/session'>;
-
 /**
  * Loads the session, then the page of the address. If a session ends during work, the page stays
  * mounted and hidden behind the sign-in, with the typed text, for the same person.
  */
 export function App() {
-  const [session, setSession] = useState<Session>();
+  const [session, setSession] = useState<Person>();
   const [state, setState] = useState<SessionState>({ over: false, count: 0 });
   const [problem, setProblem] = useState<string>();
   const [, navigate] = useLocation();
@@ -64,7 +62,7 @@ export function App() {
       <SessionContext value={state}>
         <div hidden={state.over}>
           <RouterProvider navigate={navigate}>
-            <SignedIn key={`${session.org} ${session.user}`} session={session} />
+            <SignedIn key={`${session.org} ${session.user}`} person={session} />
           </RouterProvider>
         </div>
       </SessionContext>
@@ -81,27 +79,26 @@ function decoded(id: string): string {
   }
 }
 
-function SignedIn({ session }: { readonly session: Session }) {
+function SignedIn({ person }: { readonly person: Person }) {
   const approvals = useApprovals();
   useNotifications(approvals);
-  const features = useMemo(() => new Set(session.features), [session]);
   return (
-    <FeaturesContext value={features}>
-      <Shell session={session} waiting={approvals.following ? approvals.waiting.length : 0}>
-        <Pages isAdmin={session.admin} />
+    <PersonContext value={person}>
+      <Shell waiting={approvals.following ? approvals.waiting.length : 0}>
+        <Pages />
       </Shell>
-      <ApprovalDock waiting={approvals.waiting} forget={approvals.forget} user={session.user} />
-    </FeaturesContext>
+      <ApprovalDock waiting={approvals.waiting} forget={approvals.forget} user={person.user} />
+    </PersonContext>
   );
 }
 
-function Pages({ isAdmin }: { readonly isAdmin: boolean }) {
+function Pages() {
   const pages = useConsolePages();
   return (
     <Switch>
       {pages.map(({ path, show }) => (
         <Route<{ readonly id?: string }> key={path} path={path}>
-          {({ id = '' }) => show({ id: decoded(id), isAdmin })}
+          {({ id = '' }) => show({ id: decoded(id) })}
         </Route>
       ))}
       <Route>

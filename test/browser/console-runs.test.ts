@@ -11,6 +11,7 @@ import { serveViteProject, type ServedViteProject } from '#test/support/vite-pro
 import { approvalCards } from './console-runs/approval-cards.ts';
 import { commandMenu } from './console-runs/command-menu.ts';
 import { connectAgent } from './console-runs/connect-agent.ts';
+import { notifyMe } from './console-runs/notify-me.ts';
 import { previewPanes } from './console-runs/preview-panes.ts';
 import { runPanes } from './console-runs/run-panes.ts';
 import { decide, violations, watch, type Watched } from './support/console-fixture.ts';
@@ -66,6 +67,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
   });
 
   approvalCards(here);
+  notifyMe(here);
   previewPanes(here);
 
   describe('the timeline of a run', () => {

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import { useLocation } from 'wouter';
 import { type Answer, ApiError, call } from '../api/client.ts';
+import { usePerson } from '../live/person.ts';
 import { problemOf, useWindowEvent } from '../live/use-live.ts';
 import { Button, Problem } from '../parts/elements.tsx';
 import { inputsFor, inputsOf, readInputs } from './tool-inputs.ts';
@@ -18,14 +19,14 @@ import { Changes, Versions } from './versions.tsx';
 import { copyOf, onTopOf } from './working-copies.ts';
 
 export interface WorkbenchProps {
-  readonly me: Answer<'GET /api/session'>;
   readonly tool: Answer<'GET /api/v1/editor/tools/{tool_id}'>;
   readonly draft: Answer<'GET /api/v1/editor/tools/{tool_id}/draft'>;
   readonly onStale: () => void;
 }
 
 /** Runs use the editor's text, saved or not. */
-export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
+export function Workbench({ tool, draft, onStale }: WorkbenchProps) {
+  const me = usePerson();
   const toolId = tool.tool_id;
   const [, navigate] = useLocation();
   const lock = useDraftLock(toolId, me.user, (revision) => {

@@ -2,7 +2,7 @@ import { type FormEvent, useEffect } from 'react';
 import { Form } from 'react-aria-components';
 import { plainLines, plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
-import { useIsOn } from '../live/features.ts';
+import { useIsOn } from '../live/person.ts';
 import { useAnswer, useAttempt } from '../live/use-live.ts';
 import { Ago, Button, Empty, formText, Pending, Problem } from '../parts/elements.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';

@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { serverNow } from '../live/clock.ts';
+import { usePerson } from '../live/person.ts';
 import { useAttempt, usePolled } from '../live/use-live.ts';
 import { Button, Empty, Pending, Problem } from '../parts/elements.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
@@ -96,8 +97,6 @@ interface FilteredListProps<Item> {
   readonly nouns: readonly [one: string, many: string];
   readonly nameOf: (item: Item) => string;
   readonly actions: readonly BulkAction<Item>[];
-  /** Whether the user sees what others own. */
-  readonly isAdmin: boolean;
   /** In place of an empty list without a filter. */
   readonly first?: ReactNode;
   /** The table. */
@@ -110,16 +109,17 @@ export function FilteredList<Item>({
   nouns,
   nameOf,
   actions,
-  isAdmin,
   first,
   children,
 }: FilteredListProps<Item>) {
+  // Admins see what others own.
+  const { admin } = usePerson();
   const { kind, items, total = 0, hasMore = false, problem, reload, filters, isFiltered, selection } = list;
   const [one, many] = nouns;
   const all = `${total.toLocaleString()}${total >= MAX_TOTAL ? '+' : ''} ${total === 1 ? one : many}`;
   return (
     <>
-      <ListFilters {...kind} {...filters} isShared={kind.isShared === true && !isAdmin} hasOwners={isAdmin} />
+      <ListFilters {...kind} {...filters} isShared={kind.isShared === true && !admin} hasOwners={admin} />
       {items === undefined ? null : <Problem words={problem} onRetry={reload} />}
       {items === undefined ? (
         <Pending words={problem} onRetry={reload} />

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { type Feature, useIsOn } from '../live/features.ts';
+import { type Feature, useIsOn } from '../live/person.ts';
 import { type IconName } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 import { RunsPage } from './runs-page.tsx';
@@ -19,7 +19,7 @@ interface ConsolePage {
   readonly feature?: Feature;
   /** Its link in the navigation and the commands. Pages of a single object have none. */
   readonly link?: { readonly name: string; readonly icon: IconName };
-  readonly show: (props: { readonly id: string; readonly isAdmin: boolean }) => ReactNode;
+  readonly show: (props: { readonly id: string }) => ReactNode;
 }
 
 /** All pages of the console, in the order of their links. */
@@ -27,13 +27,13 @@ const CONSOLE_PAGES: readonly ConsolePage[] = [
   {
     path: '/',
     link: { name: 'Runs', icon: 'runs' },
-    show: ({ isAdmin }) => <RunsPage isAdmin={isAdmin} />,
+    show: () => <RunsPage />,
   },
   { path: '/runs/:id', show: ({ id }) => <RunPage key={id} id={id} /> },
   {
     path: '/sandboxes',
     link: { name: 'Sandboxes', icon: 'box' },
-    show: ({ isAdmin }) => <SandboxesPage isAdmin={isAdmin} />,
+    show: () => <SandboxesPage />,
   },
   { path: '/sandboxes/:id', show: ({ id }) => <SandboxPage key={id} id={id} /> },
   { path: '/tools', feature: 'editor', link: { name: 'Tools', icon: 'code' }, show: () => <ToolsPage /> },
@@ -41,11 +41,11 @@ const CONSOLE_PAGES: readonly ConsolePage[] = [
   {
     path: '/settings',
     link: { name: 'Settings', icon: 'settings' },
-    show: ({ isAdmin }) => <SettingsPage id="" isAdmin={isAdmin} />,
+    show: () => <SettingsPage id="" />,
   },
   {
     path: '/settings/:id',
-    show: ({ id, isAdmin }) => <SettingsPage key={id} id={id} isAdmin={isAdmin} />,
+    show: ({ id }) => <SettingsPage key={id} id={id} />,
   },
 ];
 

@@ -4,6 +4,7 @@ import { type Answer, call, type CallInput } from '../api/client.ts';
 import type { Selection } from '../lists/bulk-actions.tsx';
 import { FilteredList, type ListPage, useFilteredList } from '../lists/filtered-list.tsx';
 import { TableHead } from '../lists/table-head.tsx';
+import { usePerson } from '../live/person.ts';
 import { formatMoment } from '../live/time-format.ts';
 import { useAnswer, useAttempt } from '../live/use-live.ts';
 import { FormDialog } from '../parts/dialog-form.tsx';
@@ -50,7 +51,8 @@ const idOf = (run: Run) => run.run_id;
 const nameOf = ({ title, run_id: id }: Run) => plainText(title ?? '', 200) || id;
 
 /** The user's runs. The filter is in the address. */
-export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
+export function RunsPage() {
+  const { admin } = usePerson();
   const list = useFilteredList(KIND, readRuns, idOf);
   const { items, problem, reload, filters, isFiltered } = list;
   return (
@@ -65,7 +67,7 @@ export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
         <>
           <Problem words={problem} onRetry={reload} />
           <FirstRun />
-          {isAdmin ? null : (
+          {admin ? null : (
             <p>
               <Button onPress={() => filters.go({ shared: 'true' })}>Show runs shared with me</Button>
             </p>
@@ -76,7 +78,6 @@ export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
           list={list}
           nouns={['run', 'runs']}
           nameOf={nameOf}
-          isAdmin={isAdmin}
           actions={[
             {
               verb: 'Complete',

@@ -41,7 +41,7 @@ async function readSandboxes(query: SandboxQuery, signal: AbortSignal): Promise<
 const idOf = ({ id }: Sandbox) => id;
 
 /** The user's sandboxes. The filter is in the address. */
-export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
+export function SandboxesPage() {
   const list = useFilteredList(KIND, readSandboxes, idOf);
   const { items, reload } = list;
   return (
@@ -55,7 +55,6 @@ export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
         list={list}
         nouns={['sandbox', 'sandboxes']}
         nameOf={sandboxName}
-        isAdmin={isAdmin}
         actions={[
           {
             verb: 'Stop',

@@ -6,14 +6,13 @@ import '../editor/editor.css';
 /** A tool: its draft, its versions, and its runs. */
 export default function ToolPage({ id }: { readonly id: string }) {
   const path = { tool_id: id };
-  const me = useAnswer('GET /api/session');
   const tool = useAnswer('GET /api/v1/editor/tools/{tool_id}', { path });
   const draft = useAnswer('GET /api/v1/editor/tools/{tool_id}/draft', { path });
-  if (me.value === undefined || tool.value === undefined || draft.value === undefined) {
+  if (tool.value === undefined || draft.value === undefined) {
     if (tool.missing || draft.missing) return <Missing what="tool" />;
-    const problem = me.problem ?? tool.problem ?? draft.problem;
+    const problem = tool.problem ?? draft.problem;
     const reload = () => {
-      for (const each of [me, tool, draft]) each.reload();
+      for (const each of [tool, draft]) each.reload();
     };
     return <Pending words={problem} onRetry={reload} />;
   }
@@ -32,7 +31,7 @@ export default function ToolPage({ id }: { readonly id: string }) {
           </>
         }
       />
-      <Workbench me={me.value} tool={tool.value} draft={draft.value} onStale={draft.reload} />
+      <Workbench tool={tool.value} draft={draft.value} onStale={draft.reload} />
     </>
   );
 }

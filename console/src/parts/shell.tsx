@@ -1,6 +1,7 @@
 import { type ReactNode, useContext, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { type Answer, call } from '../api/client.ts';
+import { call } from '../api/client.ts';
+import { useIsOnlyUser, usePerson } from '../live/person.ts';
 import { SessionContext, useConnection, useWindowEvent } from '../live/use-live.ts';
 import { useLinkedPages } from '../pages/console-pages.tsx';
 import type { Palette } from './command-palette.tsx';
@@ -12,14 +13,15 @@ import { lazyPart } from './lazy-part.tsx';
 const CommandPalette = lazyPart(() => import('./command-palette.tsx'), null);
 
 interface ShellProps {
-  readonly session: Answer<'GET /api/session'>;
   readonly waiting: number;
   readonly children: ReactNode;
 }
 
 /** The frame of every page: navigation and user. */
-export function Shell({ session, waiting, children }: ShellProps) {
+export function Shell({ waiting, children }: ShellProps) {
   const [location] = useLocation();
+  const { user, org, admin } = usePerson();
+  const isOnlyUser = useIsOnlyUser();
   const pages = useLinkedPages();
   const current = location.startsWith('/runs/') ? '/' : `/${location.split('/')[1] ?? ''}`;
   const heading = usePageHeading(location);
@@ -64,13 +66,13 @@ export function Shell({ session, waiting, children }: ShellProps) {
             Keyboard
           </Button>
           <a href="/v1/openapi">API</a>
-          {session.user === 'local' ? (
+          {isOnlyUser ? (
             <span className="quiet">local</span>
           ) : (
             <>
-              <span className="quiet" title={session.org}>
-                {session.user}
-                {session.admin ? ' · admin' : ''}
+              <span className="quiet" title={org}>
+                {user}
+                {admin ? ' · admin' : ''}
               </span>
               <Button variant="plain" onPress={() => void signOut()}>
                 Sign out

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
-import { useIsOn } from '../live/features.ts';
+import { useIsOn } from '../live/person.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { formatMoment } from '../live/time-format.ts';
 import { useAttempt, useNow, usePolled } from '../live/use-live.ts';

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { call } from '../api/client.ts';
 import { Button, Choice, Problem } from '../parts/elements.tsx';
 import { CopyButton } from '../parts/copy-text.tsx';
-import { useIsOn } from '../live/features.ts';
+import { useIsOn } from '../live/person.ts';
 import { useAttempt } from '../live/use-live.ts';
 import { agentConfigurations } from './agent-configurations.ts';
 import type { RunEvent } from './event-labels.ts';

@@ -1,8 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { addressOf, call, request } from '../api/client.ts';
-import { useIsOn } from '../live/features.ts';
-import { useIsOnlyUser } from '../live/only-user.ts';
+import { useIsOn, useIsOnlyUser } from '../live/person.ts';
 import { useAttempt } from '../live/use-live.ts';
 import { Button, Icon, type IconName, Problem } from '../parts/elements.tsx';
 import { CopyButton } from '../parts/copy-text.tsx';
@@ -107,10 +106,10 @@ function Demonstration() {
       title="A demonstration"
       note="A small script plays the agent. It starts a server and asks you to open its preview."
     >
+      <Problem words={problem} onRetry={retry} />
       <Button variant="primary" isDisabled={busy} onPress={() => void attempt(begin)}>
         {busy ? 'Starting a sandbox…' : 'Try it'}
       </Button>
-      <Problem words={problem} onRetry={retry} />
     </Way>
   );
 }
@@ -131,17 +130,17 @@ function OwnAgent() {
       title="My agent"
       note={`Connect ${isOn('mcp') ? 'Claude Code, Cursor, VS Code, Codex or ' : ''}a program of yours to a new sandbox.`}
     >
+      <Problem words={problem} onRetry={retry} />
       <Button isDisabled={busy} onPress={() => void attempt(begin)}>
         {busy ? 'Starting a sandbox…' : 'Connect my agent'}
       </Button>
-      <Problem words={problem} onRetry={retry} />
     </Way>
   );
 }
 
 /** How the command line shows a folder. The list of runs replaces this once the run exists. */
 function OwnProject({ onBack }: { readonly onBack: () => void }) {
-  const needsKey = useIsOnlyUser() === false;
+  const needsKey = !useIsOnlyUser();
   const { origin } = window.location;
   const variables = [
     ...(origin === 'http://127.0.0.1:8787' ? [] : [`PORTHOLE_URL=${origin}`]),
@@ -178,7 +177,7 @@ function OwnProject({ onBack }: { readonly onBack: () => void }) {
 
 /** The command with which a program starts a run here. */
 function RunCommand() {
-  const key = useIsOnlyUser() === false ? " -H 'Authorization: Bearer YOUR_API_KEY'" : '';
+  const key = !useIsOnlyUser() ? " -H 'Authorization: Bearer YOUR_API_KEY'" : '';
   const text = `curl -X POST ${window.location.origin}/api/runs${key} -H 'Content-Type: application/json' -d '{"title": "My first run"}'`;
   return <Command label="Command that starts a run" text={text} />;
 }

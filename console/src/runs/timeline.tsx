@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
-import { useIsOn } from '../live/features.ts';
+import { useIsOn } from '../live/person.ts';
 import { formatMoment, formatTimeOfDay } from '../live/time-format.ts';
 import { Button, Choice, Empty, TextInput } from '../parts/elements.tsx';
 import { LookPicture } from '../previews/look-picture.tsx';

@@ -2,8 +2,8 @@ import { useState, useSyncExternalStore } from 'react';
 import { onNotifications, notificationState, switchNotifications } from '../live/notifications.ts';
 import { chosenTheme, chooseTheme, type Theme } from '../live/theme.ts';
 import { chooseTimeFormat, formatMoment, onTimeFormat, timeFormat } from '../live/time-format.ts';
-import { useAnswer } from '../live/use-live.ts';
-import { Button, Choice, Fact, Pending } from '../parts/elements.tsx';
+import { useIsOnlyUser, usePerson } from '../live/person.ts';
+import { Button, Choice, Fact } from '../parts/elements.tsx';
 import { Segments } from './segments.tsx';
 
 const THEMES: readonly { readonly id: Theme; readonly words: string }[] = [
@@ -38,22 +38,21 @@ export function General() {
 }
 
 function Account() {
-  const { value, problem, reload } = useAnswer('GET /api/session');
+  const { user, org, admin } = usePerson();
+  const isOnlyUser = useIsOnlyUser();
   return (
     <section className="setting" aria-labelledby="account">
       <div>
         <h2 id="account">Account</h2>
         <p className="quiet">Who you are here.</p>
       </div>
-      {value === undefined ? (
-        <Pending words={problem} onRetry={reload} />
-      ) : value.user === 'local' ? (
+      {isOnlyUser ? (
         <p>You are the only user: this Porthole asks for no sign-in. You may do everything in it.</p>
       ) : (
         <dl className="facts-list">
-          <Fact name="User">{value.user}</Fact>
-          <Fact name="Organisation">{value.org}</Fact>
-          <Fact name="Role">{value.admin ? 'Admin' : 'Member'}</Fact>
+          <Fact name="User">{user}</Fact>
+          <Fact name="Organisation">{org}</Fact>
+          <Fact name="Role">{admin ? 'Admin' : 'Member'}</Fact>
         </dl>
       )}
     </section>

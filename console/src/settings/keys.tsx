@@ -5,7 +5,7 @@ import { type Answer, call } from '../api/client.ts';
 import { TableHead } from '../lists/table-head.tsx';
 import { serverNow } from '../live/clock.ts';
 import { formatDate, formatMoment } from '../live/time-format.ts';
-import { useIsOnlyUser } from '../live/only-user.ts';
+import { useIsOnlyUser, usePerson } from '../live/person.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { CopyButton } from '../parts/copy-text.tsx';
 import { FormDialog, ModalDialog } from '../parts/dialog-form.tsx';
@@ -45,9 +45,10 @@ const EXPIRIES = [
 const EVERY_MS = 15_000;
 
 /** The keys that the person has made for programs. */
-export function Keys({ isAdmin }: { readonly isAdmin: boolean }) {
+export function Keys() {
   const [isAll, setAll] = useState(false);
   const [created, setCreated] = useState<Created>();
+  const { admin: isAdmin } = usePerson();
   const isOnlyUser = useIsOnlyUser();
   const query = isAll ? { all: 'true' as const } : {};
   const { value, problem, reload } = useAnswer('GET /api/keys', { query }, EVERY_MS);
@@ -61,7 +62,7 @@ export function Keys({ isAdmin }: { readonly isAdmin: boolean }) {
         <p className="quiet">A key lets a program use the API as you. Give each program its own.</p>
         <NewKey onCreated={add} />
       </div>
-      {isAdmin && isOnlyUser === false ? (
+      {isAdmin && !isOnlyUser ? (
         <Check isSelected={isAll} onChange={setAll}>
           Show everyone’s keys
         </Check>
@@ -94,6 +95,7 @@ interface KeyTableProps {
 }
 
 function KeyTable({ keys, showsOwner, onChange }: KeyTableProps) {
+  const isOnlyUser = useIsOnlyUser();
   return (
     <table className="list keys-list">
       <TableHead
@@ -126,7 +128,7 @@ function KeyTable({ keys, showsOwner, onChange }: KeyTableProps) {
             ) : null}
             <td className="wide">
               {scopeName(key)}
-              {key.admin ? <span className="tag">admin</span> : null}
+              {key.admin && !isOnlyUser ? <span className="tag">admin</span> : null}
             </td>
             <td className="wide">
               {key.last_used_at === null ? (

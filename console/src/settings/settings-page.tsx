@@ -10,12 +10,12 @@ import './settings.css';
 interface Section {
   readonly id: string;
   readonly name: string;
-  readonly show: (props: { readonly isAdmin: boolean }) => ReactNode;
+  readonly show: () => ReactNode;
 }
 
 const SECTIONS: readonly Section[] = [
   { id: '', name: 'General', show: () => <General /> },
-  { id: 'keys', name: 'Keys', show: ({ isAdmin }) => <Keys isAdmin={isAdmin} /> },
+  { id: 'keys', name: 'Keys', show: () => <Keys /> },
   { id: 'usage', name: 'Usage', show: () => <Usage /> },
   { id: 'about', name: 'About', show: () => <About /> },
 ];
@@ -23,11 +23,10 @@ const SECTIONS: readonly Section[] = [
 interface SettingsPageProps {
   /** Of the section; empty: the first. */
   readonly id: string;
-  readonly isAdmin: boolean;
 }
 
 /** Preferences of this browser, and what concerns the person and the installation. */
-export default function SettingsPage({ id, isAdmin }: SettingsPageProps) {
+export default function SettingsPage({ id }: SettingsPageProps) {
   const section = SECTIONS.find((each) => each.id === id);
   if (section === undefined) return <Missing what="page" />;
   return (
@@ -46,7 +45,7 @@ export default function SettingsPage({ id, isAdmin }: SettingsPageProps) {
           </Link>
         ))}
       </nav>
-      <div className="section">{section.show({ isAdmin })}</div>
+      <div className="section">{section.show()}</div>
     </div>
   );
 }

@@ -7,6 +7,22 @@ const MINUTE = 60_000;
 
 /** The first minutes of new users, each on a new host. */
 export function newUsers(browser: () => Browser): void {
+  test('leads a new user to a run with the configuration of their agent', async () => {
+    const fresh = await startTestHost();
+    const page = await browser().newPage();
+    try {
+      await page.goto(fresh.host.url);
+      await page.getByRole('button', { name: 'Connect my agent' }).click();
+      await page.getByRole('heading', { level: 1, name: 'My agent' }).waitFor();
+      const panel = page.getByRole('region', { name: 'Connect your agent' });
+      await panel.getByText('Waiting for your agent…').waitFor();
+      await panel.getByRole('group', { name: 'Configuration for Claude Code' }).waitFor();
+    } finally {
+      await page.close();
+      await fresh.end();
+    }
+  });
+
   test.each(['light', 'a phone'] as const)(
     'leads a new user in %s from an empty console to an app that works, and a comment on it',
     async (look) => {
