@@ -120,7 +120,15 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
             </>
           )}
           {url === null ? null : (
-            <SharePreview url={path === '/' ? url : new URL(path, url).href} ends={ends?.words} />
+            <SharePreview
+              port={port}
+              token={token}
+              url={path === '/' ? url : new URL(path, url).href}
+              ends={ends?.words}
+              owner={run.owner}
+              isOwn={run.access === 'owner'}
+              onChange={() => setOpened(({ history, count }) => ({ history, count: count + 1 }))}
+            />
           )}
           {canWork ? (
             <Button

@@ -1,18 +1,31 @@
 import { useState } from 'react';
-import { Dialog, DialogTrigger, Popover } from 'react-aria-components';
-import { renderSVG } from 'uqr';
-import { Button, Icon } from '../parts/elements.tsx';
+import { Heading } from 'react-aria-components';
+import { useAnswer } from '../live/use-live.ts';
 import { copyText } from '../parts/copy-text.tsx';
+import { DialogButton } from '../parts/dialog-form.tsx';
+import { Button, Icon, Pending } from '../parts/elements.tsx';
+import { audienceOf } from './access-labels.ts';
+import { ChangeAccess } from './change-access.tsx';
+import { PreviewLinks } from './preview-links.tsx';
+import { QrCode } from './qr-code.tsx';
 
 interface SharePreviewProps {
+  readonly port: number;
+  /** Session id of the preview. */
+  readonly token: string;
   /** With the path that is shown. */
   readonly url: string;
   /** Text of the remaining time. */
   readonly ends: string | undefined;
+  readonly owner: string;
+  /** Whether this person decides who may open it. */
+  readonly isOwn: boolean;
+  /** The level has changed: visits have ended. */
+  readonly onChange: () => void;
 }
 
-/** Links of a preview for use outside the console. */
-export function SharePreview({ url, ends }: SharePreviewProps) {
+/** Who may open a preview, and its addresses for use outside the console. */
+export function SharePreview({ port, url, ...shared }: SharePreviewProps) {
   const [outcome, setOutcome] = useState<'copied' | 'refused'>();
   const copy = async () => {
     const copied = await copyText(url);
@@ -34,27 +47,24 @@ export function SharePreview({ url, ends }: SharePreviewProps) {
       <Button aria-label={outcome === 'copied' ? 'Copied' : 'Copy link'} onPress={() => void copy()}>
         <Icon name={outcome === 'copied' ? 'check' : 'copy'} />
       </Button>
-      <DialogTrigger>
-        <Button aria-label="Share">
-          <Icon name="qr" /> <span className="wide">Share</span>
-        </Button>
-        <Popover className="popover">
-          <Dialog aria-label="Share the preview" className="share">
-            <p>
-              <strong>Anyone with the link can see the app</strong>
-            </p>
-            <p className="quiet">No sign-in is required. {ends === undefined ? '' : `The link ${ends}.`}</p>
-            {isOfThisMachine(url) ? (
-              <p className="quiet">Only this machine can open it: its name is localhost.</p>
-            ) : (
-              <>
-                <p className="quiet">Scan it with a phone.</p>
-                <QrCode text={url} />
-              </>
-            )}
-          </Dialog>
-        </Popover>
-      </DialogTrigger>
+      <DialogButton
+        className="wide-modal"
+        trigger={
+          <Button aria-label="Share">
+            <Icon name="qr" /> <span className="wide">Share</span>
+          </Button>
+        }
+      >
+        {({ close }) => (
+          <>
+            <Heading slot="title">Share the preview of port {port}</Heading>
+            <Sharing {...shared} url={url} />
+            <div className="actions">
+              <Button onPress={close}>Close</Button>
+            </div>
+          </>
+        )}
+      </DialogButton>
       <span className="hidden" role="status">
         {outcome === 'copied' ? 'Link copied' : ''}
       </span>
@@ -68,14 +78,32 @@ export function SharePreview({ url, ends }: SharePreviewProps) {
   );
 }
 
-/** `localhost` is each device itself: it does not work on a phone. */
-function isOfThisMachine(url: string): boolean {
-  return new URL(url).hostname.endsWith('.localhost');
-}
+type SharingProps = Omit<SharePreviewProps, 'port'>;
 
-function QrCode({ text }: { readonly text: string }) {
-  const source = `data:image/svg+xml,${encodeURIComponent(renderSVG(text, { border: 2 }))}`;
+function Sharing({ token, url, ends, owner, isOwn, onChange }: SharingProps) {
+  const input = isOwn ? { path: { id: token } } : null;
+  const { value: access, problem, reload } = useAnswer('GET /v1/previews/{id}/access', input);
+  if (isOwn && access === undefined) return <Pending words={problem} onRetry={reload} />;
   return (
-    <img className="qr" src={source} alt="The address of the preview as a QR code" width={220} height={220} />
+    <div className="share">
+      {access === undefined ? (
+        <p>{owner} decides who can see the app.</p>
+      ) : (
+        <div className="section-head">
+          <strong>{audienceOf(access.level)}</strong>
+          <ChangeAccess
+            token={token}
+            access={access}
+            onChange={() => {
+              reload();
+              onChange();
+            }}
+          />
+        </div>
+      )}
+      {ends === undefined ? null : <p className="quiet">The preview {ends}.</p>}
+      <QrCode url={url} words="The address of the preview as a QR code" />
+      {access === undefined ? null : <PreviewLinks token={token} maximum={access.maximum} />}
+    </div>
   );
 }

@@ -1,0 +1,250 @@
+import { useState } from 'react';
+import { Heading } from 'react-aria-components';
+import { plainText } from '../../../base/plain-text.ts';
+import { type Answer, call } from '../api/client.ts';
+import { serverNow } from '../live/clock.ts';
+import { formatMoment } from '../live/time-format.ts';
+import { useAnswer } from '../live/use-live.ts';
+import { CopyButton } from '../parts/copy-text.tsx';
+import { FormDialog, ModalDialog } from '../parts/dialog-form.tsx';
+import { Ago, Button, Choice, formText, Pending, Problem, TextInput } from '../parts/elements.tsx';
+import {
+  type Level,
+  linkEnd,
+  linkLevelOptions,
+  type PreviewLink,
+  type PreviewViewer,
+  usesLabel,
+  viewerLink,
+} from './access-labels.ts';
+import { NewPassword, passwordIn } from './change-access.tsx';
+import { QrCode } from './qr-code.tsx';
+
+type Created = Answer<'POST /v1/previews/{id}/links'>;
+
+const EVERY_MS = 10_000;
+
+interface PreviewLinksProps {
+  readonly token: string;
+  readonly maximum: Level;
+}
+
+/** The links of a preview, and who opened it. */
+export function PreviewLinks({ token, maximum }: PreviewLinksProps) {
+  const [created, setCreated] = useState<Created>();
+  const path = { id: token };
+  const { value, problem, reload } = useAnswer('GET /v1/previews/{id}/links', { path }, EVERY_MS);
+  const { value: seen, problem: unseen } = useAnswer('GET /v1/previews/{id}/viewers', { path }, EVERY_MS);
+  if (value === undefined) return <Pending words={problem} onRetry={reload} />;
+  const options = linkLevelOptions(maximum);
+  return (
+    <>
+      <div className="section-head">
+        <h3>Links</h3>
+        {options.length === 0 ? null : (
+          <NewLink
+            token={token}
+            levels={options}
+            onCreated={(link) => {
+              setCreated(link);
+              reload();
+            }}
+          />
+        )}
+      </div>
+      <Problem words={problem} onRetry={reload} />
+      {value.links.length === 0 ? (
+        <p className="quiet">
+          {options.length === 0
+            ? 'This installation allows no links.'
+            : 'A link lets others in without changing who can see the app. Each can be revoked.'}
+        </p>
+      ) : (
+        <ul className="access-list" aria-label="Links">
+          {value.links.map((link) => (
+            <li key={link.id}>
+              <LinkText link={link} />
+              <RevokeLink token={token} link={link} onChange={reload} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <h3>Visitors</h3>
+      <Problem words={unseen} />
+      {seen === undefined || seen.viewers.length === 0 ? (
+        <p className="quiet">Those who open the preview appear here, unless anyone with the link can.</p>
+      ) : (
+        <ul className="access-list" aria-label="Visitors">
+          {seen.viewers.map((viewer) => (
+            <li key={`${viewer.viewer} ${viewer.link_id}`}>
+              <ViewerText viewer={viewer} links={value.links} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {created === undefined ? null : <CreatedLink link={created} onClose={() => setCreated(undefined)} />}
+    </>
+  );
+}
+
+function LinkText({ link }: { readonly link: PreviewLink }) {
+  const { label, level, has_password: hasPassword, expires_at: expiry, last_used_at: used } = link;
+  const end = linkEnd(link, serverNow());
+  return (
+    <span>
+      <bdi className="strong">{plainText(label, 100)}</bdi>
+      {level === 'link' ? null : <span className="tag">{level === 'org' ? 'organisation' : 'sign-in'}</span>}
+      {hasPassword ? <span className="tag">password</span> : null}
+      {end === undefined ? null : <span className="state bad">{end}</span>}
+      <span className="quiet">
+        {usesLabel(link)}
+        {used === null ? null : (
+          <>
+            {' · last '}
+            <Ago at={used} />
+          </>
+        )}
+        {expiry === null || end === 'expired' ? null : ` · until ${formatMoment(expiry)}`}
+      </span>
+    </span>
+  );
+}
+
+interface ViewerTextProps {
+  readonly viewer: PreviewViewer;
+  readonly links: readonly PreviewLink[];
+}
+
+function ViewerText({ viewer, links }: ViewerTextProps) {
+  const by = viewerLink(viewer, links);
+  return (
+    <span>
+      <bdi className="strong">{plainText(viewer.viewer, 100)}</bdi>
+      <span className="quiet">
+        {by === undefined ? null : (
+          <>
+            by <bdi>{plainText(by, 100)}</bdi> ·{' '}
+          </>
+        )}
+        <Ago at={viewer.last_at} />
+      </span>
+    </span>
+  );
+}
+
+interface RevokeLinkProps {
+  readonly token: string;
+  readonly link: PreviewLink;
+  readonly onChange: () => void;
+}
+
+function RevokeLink({ token, link, onChange }: RevokeLinkProps) {
+  const words = plainText(link.label, 100);
+  return (
+    <FormDialog
+      trigger={
+        <Button variant="danger" aria-label={`Revoke ${words}`}>
+          Revoke
+        </Button>
+      }
+      title={`Revoke ${words}?`}
+      action="Revoke link"
+      danger
+      onSubmit={async () => {
+        await call('DELETE /v1/previews/{id}/links/{linkId}', { path: { id: token, linkId: link.id } });
+        onChange();
+      }}
+    >
+      <p>Those who came by it lose the app at once. This cannot be undone.</p>
+    </FormDialog>
+  );
+}
+
+const HOUR_SECONDS = 3_600;
+const NO_END = 'none';
+const EXPIRIES = [
+  { id: '1', words: '1 hour' },
+  { id: '24', words: '1 day' },
+  { id: '168', words: '7 days' },
+  { id: '720', words: '30 days' },
+  { id: NO_END, words: 'Never' },
+];
+
+interface NewLinkProps {
+  readonly token: string;
+  readonly levels: ReturnType<typeof linkLevelOptions>;
+  readonly onCreated: (link: Created) => void;
+}
+
+function NewLink({ token, levels, onCreated }: NewLinkProps) {
+  return (
+    <FormDialog
+      trigger={<Button>New link</Button>}
+      title="New link"
+      action="Create link"
+      onSubmit={async (form) => {
+        const [hours, uses] = ['expiry', 'uses'].map((name) => formText(form, name));
+        const password = passwordIn(form);
+        const level = levels.find(({ id }) => id === form.get('level'))?.id;
+        const link = await call('POST /v1/previews/{id}/links', {
+          path: { id: token },
+          body: {
+            label: formText(form, 'label'),
+            ...(level !== undefined && { level }),
+            ...(hours !== NO_END && { expires_in: Number(hours) * HOUR_SECONDS }),
+            ...(uses !== '' && { max_uses: Number(uses) }),
+            ...(password !== '' && { password }),
+          },
+        });
+        onCreated(link);
+      }}
+    >
+      <TextInput
+        label="Label"
+        name="label"
+        isRequired
+        maxLength={100}
+        hint="Whom it is for"
+        autoComplete="off"
+      />
+      <div className="row">
+        <Choice label="Who may use it" name="level" defaultValue={levels[0]?.id ?? ''} options={levels} />
+        <Choice label="Expires after" name="expiry" defaultValue="24" options={EXPIRIES} />
+      </div>
+      <TextInput
+        label="Visits"
+        name="uses"
+        inputMode="numeric"
+        pattern="[1-9][0-9]{0,5}"
+        hint="How many visitors may use it. Empty: any number"
+        autoComplete="off"
+      />
+      <NewPassword hint="At least 8 characters. Empty: none" />
+    </FormDialog>
+  );
+}
+
+interface CreatedLinkProps {
+  readonly link: Created;
+  readonly onClose: () => void;
+}
+
+/** The link itself, which is not stored anywhere. A press on the page behind must not lose it. */
+function CreatedLink({ link, onClose }: CreatedLinkProps) {
+  return (
+    <ModalDialog onClose={onClose} isDismissable={false}>
+      <Heading slot="title">Copy the link now</Heading>
+      <p>
+        This is the only time that Porthole shows the link <bdi>{plainText(link.label, 100)}</bdi>.
+      </p>
+      <pre className="secret" tabIndex={0} role="group" aria-label="The link">
+        {link.url}
+      </pre>
+      <QrCode url={link.url} words="The link as a QR code" />
+      <div className="actions">
+        <Button onPress={onClose}>Done</Button>
+        <CopyButton text={link.url} words="Copy link" variant="primary" />
+      </div>
+    </ModalDialog>
+  );
+}
