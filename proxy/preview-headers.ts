@@ -3,6 +3,7 @@
  * browser sees the preview's own origin. No I/O: the local gateway uses it, and so does the guest
  * inside a pod.
  */
+import { siblingPrefix } from './own-path.ts';
 import type { Siblings } from './siblings.ts';
 import type { ResponseHead } from './upstream/response-head.ts';
 
@@ -16,6 +17,21 @@ export interface PreviewView {
   /** The app's port inside the sandbox. */
   readonly targetPort: number;
   readonly siblings: Siblings;
+  /**
+   * Of a sibling that is reached below this host.
+   * @default - the app has the host to itself
+   */
+  readonly below?: PathBelow | undefined;
+}
+
+/** Where on a preview's host the app of a sibling is. */
+export interface PathBelow {
+  /** `/.porthole/{port}` */
+  readonly prefix: string;
+  /** The path and query that the app gets. */
+  readonly url: string;
+  /** The port of the app that has the host. */
+  readonly pagePort: number;
 }
 
 /**
@@ -173,14 +189,14 @@ export function bodyFraming({ headers }: Pick<ReceivedHead, 'headers'>): BodyFra
  * trust `X-Forwarded-Host` or `-Proto` would compare it with the Origin and refuse.
  */
 export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: RequestRewrite): string {
-  const { scheme, host, targetPort } = view;
+  const { scheme, host, targetPort, below } = view;
   const { rawHeaders } = req;
   const dropped = namedInConnection(req.headers.connection);
   const publicOrigin = originOf(view);
-  const localOrigin = `http://localhost:${targetPort}`;
+  const localOrigin = `http://localhost:${below?.pagePort ?? targetPort}`;
   const sentOrigin = typeof rewrite.origin === 'object' && `http://localhost:${rewrite.origin.localPort}`;
   const isLocal = sentOrigin !== false;
-  let head = `${req.method} ${req.url} HTTP/1.1\r\nHost: localhost:${targetPort}\r\n`;
+  let head = `${req.method} ${below?.url ?? req.url} HTTP/1.1\r\nHost: localhost:${targetPort}\r\n`;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
     const lower = name.toLowerCase();
@@ -188,7 +204,7 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
     const sent = rawHeaders[at + 1] as string;
     let value: string | undefined = sent;
     if (lower === 'origin' && isLocal) value = sentOrigin;
-    else if (lower === 'referer') value = localReferer(sent, publicOrigin, localOrigin);
+    else if (lower === 'referer') value = localReferer(sent, publicOrigin, localOrigin, view);
     else if (lower === 'cookie') value = withoutOwnCookies(sent);
     else if (lower === 'accept-encoding' && rewrite.plain) value = 'identity';
     if (value !== undefined) head += `${name}: ${value}\r\n`;
@@ -232,7 +248,7 @@ export function responseHeaders(
     const lower = name.toLowerCase();
     if (!responseHeaderPasses(lower) || dropped?.has(lower)) continue;
     if (lower === 'set-cookie') {
-      if (!OWN_COOKIE.test(value.trimStart())) out.push(name, withoutDomain(value));
+      if (!OWN_COOKIE.test(value.trimStart())) out.push(name, belowPath(withoutDomain(value), view));
     } else if (lower === 'location' || lower === 'access-control-allow-origin') {
       out.push(name, publicUrl(value, view));
     } else if (lower === 'refresh') out.push(name, publicRefresh(value, view));
@@ -264,6 +280,12 @@ export function withoutDomain(cookie: string): string {
   return [pair, ...attributes.filter((attribute) => !/^\s*domain\s*(?:=|$)/i.test(attribute))].join(';');
 }
 
+/** A Set-Cookie value for the path of a sibling. On `/` both apps share it, as on localhost. */
+function belowPath(cookie: string, { below }: PreviewView): string {
+  if (below === undefined) return cookie;
+  return cookie.replace(/(;\s*path\s*=\s*)(?=\/[^;\s])/i, (before) => before + below.prefix);
+}
+
 /**
  * Rewrites a URL of the app's own address (`http://localhost:3000/x`), or of the preview's host
  * under another scheme or port, to the preview's own origin, and a URL of a sibling's local address
@@ -271,16 +293,24 @@ export function withoutDomain(cookie: string): string {
  */
 export function publicUrl(url: string, view: PreviewView): string {
   const [prefix, name = '', port] = ABSOLUTE_URL.exec(url) ?? [];
-  if (prefix === undefined) return url;
+  if (prefix === undefined) {
+    return view.below !== undefined && /^\/(?!\/)/.test(url) ? view.below.prefix + url : url;
+  }
   const isPreview = name.toLowerCase() === view.host.toLowerCase().replace(/:\d+$/, '');
-  const origin = isPreview ? originOf(view) : LOCAL_NAME.test(name) && publicOrigin(Number(port), view);
+  const isBelow =
+    isPreview && view.below !== undefined && !url.startsWith(`${view.below.prefix}/`, prefix.length);
+  const origin = isPreview
+    ? originOf(view) + (isBelow ? view.below?.prefix : '')
+    : LOCAL_NAME.test(name) && publicOrigin(Number(port), view);
   return typeof origin === 'string' ? origin + url.slice(prefix.length) : url;
 }
 
 /** The origin of the preview of an app's port, its own or a sibling's. */
 function publicOrigin(port: number, view: PreviewView): string | undefined {
-  if (port === view.targetPort) return originOf(view);
+  const { targetPort, below } = view;
+  if (port === (below?.pagePort ?? targetPort)) return originOf(view);
   const hostname = view.siblings.hostOf(port);
+  if (hostname !== undefined && below !== undefined) return originOf(view) + siblingPrefix(port);
   return hostname && originOf({ scheme: view.scheme, host: hostname + portOf(view.host) });
 }
 
@@ -334,7 +364,14 @@ function framing(options: readonly string[], ancestors: readonly string[]): stri
   ];
 }
 
-function localReferer(referer: string, publicOrigin: string, localOrigin: string): string {
+function localReferer(
+  referer: string,
+  publicOrigin: string,
+  localOrigin: string,
+  { below, targetPort }: PreviewView,
+): string {
+  if (below !== undefined && referer.startsWith(`${publicOrigin}${below.prefix}/`))
+    return `http://localhost:${targetPort}${referer.slice(publicOrigin.length + below.prefix.length)}`;
   const isOwn = referer === publicOrigin || referer.startsWith(`${publicOrigin}/`);
   return isOwn ? localOrigin + referer.slice(publicOrigin.length) : referer;
 }

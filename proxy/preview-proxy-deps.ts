@@ -42,6 +42,8 @@ export interface AdmittedRequest {
   readonly client: string;
   /** Of a preview that is not open to everyone. */
   readonly visit?: Visit | undefined;
+  /** Token of the preview by which it came: its own, or a sibling's. */
+  readonly enteredBy: string;
   /** Renews the visitor's cookie. */
   readonly setCookie?: string | undefined;
 }

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endWith } from './front/raw-answer.ts';
-import type { AccessGate } from './access/access-gate.ts';
-import { answerPreflight, enter, isEntrance, sendAway } from './access/entrance.ts';
+import type { AccessGate, Visit } from './access/access-gate.ts';
+import { answerPreflight, enter, sendAway } from './access/entrance.ts';
 import { HttpExchange } from './exchange/http-exchange.ts';
 import { PreviewBackend } from './exchange/preview-backend.ts';
+import { type OwnPath, ownPath, type SiblingPath } from './own-path.ts';
 import { decideOrigin, type PreviewView } from './preview-headers.ts';
 import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
@@ -83,25 +84,60 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     watching = undefined;
   };
 
-  const decide = (found: PreviewLookup, req: IncomingMessage, isUpgrade: boolean): Decision => {
+  /** The app of a sibling that the visitor of one preview may also open, as a part of its host. */
+  const findBelow = (
+    { prefix, url, targetPort }: SiblingPath,
+    own: { readonly target: PreviewTarget; readonly view: PreviewView },
+    visit: Visit | undefined,
+  ): { readonly target: PreviewTarget; readonly view: PreviewView } | undefined => {
+    const pagePort = own.target.targetPort;
+    const view = { ...own.view, targetPort, below: { prefix, url, pagePort } };
+    if (targetPort === pagePort) return { target: own.target, view };
+    const target = own.view.siblings.targetOf(targetPort);
+    if (target === undefined || deps.gate?.reaches(visit, target.access) === false) return undefined;
+    return { target, view };
+  };
+
+  const decide = (
+    found: PreviewLookup,
+    req: IncomingMessage,
+    isUpgrade: boolean,
+    path: OwnPath | undefined,
+  ): Decision => {
     if (found.kind === 'unknown') return { page: 'unknown' };
     if (found.kind === 'ended') return { page: found.reason };
     if (found.kind === 'limited') return { page: 'too_many_requests', context: found };
-    const { target } = found;
-    if (closing) return { page: 'starting', context: target };
-    const { scheme, host, client } = deps.visitor(req, target);
-    const view = { scheme, host, targetPort: target.targetPort, siblings: deps.siblings(target) };
-    const access = deps.gate?.decide(req, target, host);
+    const { target: entered } = found;
+    if (closing) return { page: 'starting', context: entered };
+    const { scheme, host, client } = deps.visitor(req, entered);
+    const { targetPort } = entered;
+    const own = { target: entered, view: { scheme, host, targetPort, siblings: deps.siblings(entered) } };
+    const access = deps.gate?.decide(req, entered, host);
     if (access?.kind === 'opens') return access;
-    if (access?.kind === 'refused') return { page: 'access_required', view };
-    const origin = decideOrigin(req, view, isUpgrade);
+    if (access?.kind === 'refused') return { page: 'access_required', view: own.view };
+    const sibling = path?.kind === 'sibling' ? path : undefined;
+    const served = sibling === undefined ? own : findBelow(sibling, own, access?.visit);
+    if (served === undefined) return { page: 'not_open', context: { targetPort: sibling?.targetPort } };
+    const { target, view } = served;
+    const { below }: PreviewView = view;
+    const asked = below === undefined ? req : { url: below.url, headers: req.headers };
+    const origin = decideOrigin(asked, own.view, isUpgrade);
     if (origin === 'refuse') return { page: 'foreign_origin', context: target };
     const backend = backendOf(target);
+    // A page that calls only its siblings is in use.
+    if (target.token !== entered.token) backendOf(entered).touch();
     if (backend.full) return { page: 'busy', context: target };
     if (access?.visit !== undefined) watchVisits();
     return {
       backend,
-      admitted: { view, origin, client, visit: access?.visit, setCookie: access?.setCookie },
+      admitted: {
+        view,
+        origin,
+        client,
+        visit: access?.visit,
+        enteredBy: entered.token,
+        setCookie: access?.setCookie,
+      },
     };
   };
 
@@ -141,14 +177,15 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
       };
       const serve = (found: PreviewLookup): void => {
         if (res.destroyed) return;
-        if (deps.gate !== undefined && found.kind === 'live' && isEntrance(req)) {
+        const path = ownPath(req.url);
+        if (deps.gate !== undefined && found.kind === 'live' && path?.kind === 'enter') {
           letIn(deps.gate, found.target).catch((error: unknown) => {
             deps.log.warn({ preview: deps.fingerprint(token), err: error }, 'a visit could not begin');
             res.destroy();
           });
           return;
         }
-        const decision = decide(found, req, false);
+        const decision = decide(found, req, false, path);
         if ('location' in decision) {
           sendAway(req, res, decision.location);
           return deps.metrics.answered(res.statusCode, 'access_required');
@@ -171,7 +208,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
       };
       const serve = (found: PreviewLookup): void => {
         if (socket.destroyed) return;
-        const decision = decide(found, req, true);
+        const decision = decide(found, req, true, ownPath(req.url));
         const key = req.headers['sec-websocket-key'];
         if ('location' in decision) return answer('access_required');
         if ('page' in decision) return answer(decision.page, decision.context);
@@ -185,14 +222,20 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     limit({ token, access }) {
       const { gate } = deps;
       if (gate === undefined) return;
-      for (const exchange of backends.get(token)?.exchanges ?? []) {
-        if (!gate.isAllowed(exchange.visit, access)) exchange.abort();
+      for (const { target, exchanges } of backends.values()) {
+        for (const exchange of exchanges) {
+          const isVisitor = exchange.enteredBy === token;
+          if (isVisitor && !gate.isAllowed(exchange.visit, access)) exchange.abort();
+          if (!isVisitor && target.token === token && !gate.reaches(exchange.visit, access)) exchange.abort();
+        }
       }
     },
 
     revoke({ token }) {
       backends.get(token)?.destroy();
       backends.delete(token);
+      const others = [...backends.values()].flatMap(({ exchanges }) => exchanges);
+      for (const exchange of others) if (exchange.enteredBy === token) exchange.abort();
     },
 
     async close(drainMs = DRAIN_MS) {

@@ -1,3 +1,5 @@
+import type { PreviewTarget } from './preview-target.ts';
+
 /**
  * The live previews of the same run and sandbox as one preview: what the app calls
  * `http://localhost:{port}`, and the browser by the host of its preview.
@@ -7,7 +9,13 @@ export interface Siblings {
   portOf(hostname: string): number | undefined;
   /** The host name (without a port) of the preview of an app's port, if it has one. */
   hostOf(targetPort: number): string | undefined;
+  /** The preview of an app's port, if it has one. */
+  targetOf(targetPort: number): PreviewTarget | undefined;
 }
 
 /** For a preview without siblings. */
-export const NO_SIBLINGS: Siblings = { portOf: () => undefined, hostOf: () => undefined };
+export const NO_SIBLINGS: Siblings = {
+  portOf: () => undefined,
+  hostOf: () => undefined,
+  targetOf: () => undefined,
+};

@@ -14,6 +14,7 @@ export type PreviewStatus =
   | 'too_many_requests'
   | 'access_required'
   | 'bad_ticket'
+  | 'not_open'
   | 'unknown';
 
 export interface StatusPageContext {
@@ -198,6 +199,15 @@ function word(status: PreviewStatus, { targetPort, detail }: StatusPageContext):
         title: 'This way in is not valid',
         why: 'It was used before, it has ended, or it belongs to another preview.',
         remedy: 'Open the preview’s URL or its link again, or ask its owner for a new link.',
+      };
+    // The same for a port without a preview: what is not open to a visitor does not show itself.
+    case 'not_open':
+      return {
+        statusCode: 404,
+        mayPass: false,
+        title: `${targetPort === undefined ? 'This port' : `Port ${targetPort}`} is not open here`,
+        why: 'The run has no preview of this port, or not one that you may open.',
+        remedy: 'Start a preview of the port, with the same access.',
       };
     case 'unknown':
       return {

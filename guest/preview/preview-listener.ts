@@ -6,7 +6,7 @@ import { AccessGate, openUrl } from '../../proxy/access/access-gate.ts';
 import { readTicketOf } from '../../protocol/guest/visit-tickets.ts';
 import { createPreviewProxy } from '../../proxy/preview-proxy.ts';
 import { clientAddress } from '../../proxy/preview-proxy-deps.ts';
-import type { PreviewLookup } from '../../proxy/preview-target.ts';
+import type { PreviewLookup, PreviewTarget } from '../../proxy/preview-target.ts';
 import type { PreviewStatus } from '../../proxy/status-page.ts';
 import { PREVIEW_PORT_HEADER } from '../../protocol/guest/previews-protocol.ts';
 import { hostnameOf, type OpenPreview, type OpenPreviews } from './open-previews.ts';
@@ -72,8 +72,12 @@ export function createPreviewListener(
         return other !== undefined && isSibling(other, runId) ? other.port : undefined;
       },
       hostOf(port) {
-        const other = previews.all().findLast((each) => each.port === port && isSibling(each, runId));
+        const other = findOfRun(previews, runId, port);
         return other && hostnameOf(other.request.host);
+      },
+      targetOf(port) {
+        const other = findOfRun(previews, runId, port);
+        return other && targetOf(other);
       },
     }),
     fingerprint: (key) => createHash('sha256').update(key).digest('hex').slice(0, 8),
@@ -115,11 +119,21 @@ function lookUp(previews: OpenPreviews, key: string): PreviewLookup {
   if (preview === undefined || !key.startsWith(`${preview.port} `)) return { kind: 'unknown' };
   if (preview.closed) return { kind: 'ended', reason: 'stopped' };
   if (Date.now() >= Date.parse(preview.request.expires_at)) return { kind: 'ended', reason: 'expired' };
-  const { port: targetPort, request } = preview;
+  return { kind: 'live', target: targetOf(preview) };
+}
+
+function targetOf({ port, request: { host, run, access } }: OpenPreview): PreviewTarget {
   return {
-    kind: 'live',
-    target: { token: key, runId: request.run, sandboxId: '', targetPort, access: request.access },
+    token: `${port} ${hostnameOf(host)}`,
+    runId: run,
+    sandboxId: '',
+    targetPort: port,
+    access,
   };
+}
+
+function findOfRun(previews: OpenPreviews, runId: string, port: number): OpenPreview | undefined {
+  return previews.all().findLast((each) => each.port === port && isSibling(each, runId));
 }
 
 function isSibling({ closed, request }: OpenPreview, runId: string): boolean {

@@ -108,6 +108,7 @@ export function createPreviewGateway({
         const other = plane.lookupPort({ runId, sandboxId, targetPort });
         return other && previewHost(other.token, previewSettings.zoneSuffix);
       },
+      targetOf: (targetPort) => plane.lookupPort({ runId, sandboxId, targetPort }),
     }),
     frameAncestors,
     log,

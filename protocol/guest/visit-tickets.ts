@@ -42,6 +42,8 @@ const claims = z.object({
   epoch: z.int(),
   sub: z.string().check(z.maxLength(320)),
   link: z.optional(z.string().check(z.maxLength(64))),
+  /** Not in tickets of earlier versions. */
+  level: z.optional(z.string().check(z.maxLength(32))),
   about: z.string(),
 });
 
@@ -57,6 +59,7 @@ export function signTicket(key: KeyObject, kind: TicketKind, ticket: VisitTicket
     until: ends,
     epoch,
     link,
+    level,
     // The app gets this part alone: it lets no one enter.
     about: signJwt(key, VIEWER, { ...common, level, exp: ends }),
   });
@@ -71,6 +74,6 @@ export function readTicketOf(keys: readonly string[], kind: TicketKind, token: s
 export function readTicket(keys: readonly KeyObject[], kind: TicketKind, token: string) {
   const { success, data } = z.safeParse(claims, readJwt(token, TYPES[kind], keys));
   if (!success) return undefined;
-  const { aud: host, jti: id, exp, until, epoch, sub: viewer, link, about } = data;
-  return { host, id, expiresAt: exp * 1_000, until: until * 1_000, epoch, viewer, link, about };
+  const { aud: host, jti: id, exp, until, epoch, sub: viewer, link, level, about } = data;
+  return { host, id, expiresAt: exp * 1_000, until: until * 1_000, epoch, viewer, link, level, about };
 }

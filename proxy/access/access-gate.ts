@@ -14,6 +14,11 @@ export interface TicketClaims {
   readonly epoch: number;
   /** The link by which the visitor came. */
   readonly link?: string | undefined;
+  /**
+   * The access level by which the visitor may pass.
+   * @default - none that opens another preview: a ticket of an earlier version
+   */
+  readonly level?: string | undefined;
   /** What the app is sent about the visitor: a JWT that only the functions can sign. */
   readonly about: string;
 }
@@ -41,6 +46,7 @@ export interface Visit {
   readonly token: string;
   readonly epoch: number;
   readonly link: string | undefined;
+  readonly level: string | undefined;
   readonly about: string;
   /** When it ends at the latest, in milliseconds since 1970, as below. */
   readonly until: number;
@@ -135,6 +141,11 @@ export class AccessGate {
     return !this.isOver(visit) && (visit.link === undefined || !access.revoked.includes(visit.link));
   }
 
+  /** Whether the visitor of one preview may pass to another of the same run. */
+  reaches(visit: Visit | undefined, access: AccessPolicy | undefined): boolean {
+    return !isLimited(access) || (REACHED[visit?.level ?? ''] ?? []).includes(access.level);
+  }
+
   isOver(visit: Visit): boolean {
     return visit.until <= this.#deps.now();
   }
@@ -184,12 +195,22 @@ export function isOutdated(next: AccessPolicy | undefined, known: AccessPolicy |
 
 const OPEN: AccessPolicy = { level: 'link', epoch: 0, revoked: [] };
 
+/**
+ * The levels that a person satisfies who has shown to satisfy one. Another preview may have another
+ * password, and a link is for one preview.
+ */
+const REACHED: Readonly<Record<string, readonly string[]>> = {
+  owner: ['owner', 'org', 'signed_in', 'password'],
+  org: ['org', 'signed_in'],
+  signed_in: ['signed_in'],
+};
+
 function isLimited(access: AccessPolicy | undefined): access is AccessPolicy {
   return access !== undefined && access.level !== OPEN.level;
 }
 
-function visitOf({ epoch, link, about, until }: TicketClaims, token: string, now: number): Visit {
-  return { token, epoch, link, about, until, lastsUntil: Math.min(now + IDLE_MS, until), sentAt: now };
+function visitOf({ epoch, link, level, about, until }: TicketClaims, token: string, now: number): Visit {
+  return { token, epoch, link, level, about, until, lastsUntil: Math.min(now + IDLE_MS, until), sentAt: now };
 }
 
 function forgetOldest(entries: Map<string, unknown>): void {

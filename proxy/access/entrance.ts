@@ -1,21 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ownPath } from '../own-path.ts';
 import { type PreviewView, siblingPort } from '../preview-headers.ts';
 import type { PreviewTarget } from '../preview-target.ts';
 import { dropRest } from '../status-answer.ts';
 import type { AccessGate } from './access-gate.ts';
 
-/** Where a browser brings a ticket: a form with `ticket` and `path`. */
-const ENTRANCE = '/.porthole/enter';
 /** A ticket and a path, in bytes. */
 const MAX_FORM = 16 * 1024;
 const MAX_PATH = 4 * 1024;
 
-export function isEntrance({ url = '' }: IncomingMessage): boolean {
-  return url === ENTRANCE || url.startsWith(`${ENTRANCE}?`);
-}
-
 /**
- * Begins the visit of a browser and sends it to the path that it requested first.
+ * Begins the visit of a browser, which posts a form with `ticket` and `path`, and sends it to the
+ * path that it requested first.
  * @returns false if the ticket is not valid: nothing is answered yet
  */
 export async function enter(
@@ -80,10 +76,11 @@ export function answerPreflight(req: IncomingMessage, res: ServerResponse, view:
   return true;
 }
 
-/** A path of the same host (no open redirect), and not one of Porthole's. */
+/** A path of the same host (no open redirect), and of an app. */
 function localPath(path: string | null | undefined): string {
   const isLocal = path != null && path.length <= MAX_PATH && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(path);
-  return isLocal && !path.startsWith('/.porthole/') ? path : '/';
+  if (!isLocal) return '/';
+  return !path.startsWith('/.porthole/') || ownPath(path)?.kind === 'sibling' ? path : '/';
 }
 
 /** Undefined if it is too large, or its client is gone. */

@@ -92,6 +92,10 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     return this.#admitted.visit;
   }
 
+  get enteredBy(): string {
+    return this.#admitted.enteredBy;
+  }
+
   abort(): void {
     this.#res.destroy();
   }

@@ -8,6 +8,8 @@ export interface OpenExchange {
   readonly isUpgrade: boolean;
   /** Of a preview that is not open to everyone. */
   readonly visit: Visit | undefined;
+  /** Token of the preview by which it came: its own, or a sibling's. */
+  readonly enteredBy: string;
   /** Destroys both ends at once. */
   abort(): void;
 }

@@ -112,6 +112,10 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     return this.#admitted.visit;
   }
 
+  get enteredBy(): string {
+    return this.#admitted.enteredBy;
+  }
+
   abort(): void {
     this.#client.destroy();
   }

@@ -210,6 +210,33 @@ describe('a visit', () => {
   });
 });
 
+describe('another preview of the run', () => {
+  const REACHED: Readonly<Record<string, readonly string[]>> = {
+    owner: ['owner', 'org', 'signed_in', 'password', 'link'],
+    org: ['org', 'signed_in', 'link'],
+    signed_in: ['signed_in', 'link'],
+    // Another password, and a link of another preview.
+    password: ['link'],
+    link: ['link'],
+  };
+  const levels = Object.keys(REACHED);
+
+  test.each(levels)('is reached by a visitor at %s as at its own entrance', (level) => {
+    const decision = decide({ cookie: entered({ level }) }, LIMITED);
+    const visit = decision.kind === 'passes' ? decision.visit : undefined;
+    expect(levels.filter((each) => gate.reaches(visit, { ...LIMITED, level: each }))).toEqual(REACHED[level]);
+  });
+
+  test('is not reached without a visit, or with a ticket of an earlier version, unless it is open', () => {
+    const decision = decide({ cookie: entered() }, LIMITED);
+    const visit = decision.kind === 'passes' ? decision.visit : undefined;
+    for (const each of [visit, undefined]) {
+      expect(levels.filter((level) => gate.reaches(each, { ...LIMITED, level }))).toEqual(['link']);
+      expect(gate.reaches(each, undefined)).toBe(true);
+    }
+  });
+});
+
 test.each([
   [undefined, undefined, false],
   [undefined, LIMITED, true],

@@ -109,6 +109,10 @@ export async function startGateway(
         token === TOKEN && hostname === previewHost(SIBLING_TOKEN, 'localhost') ? SIBLING_PORT : undefined,
       hostOf: (port) =>
         token === TOKEN && port === SIBLING_PORT ? previewHost(SIBLING_TOKEN, 'localhost') : undefined,
+      targetOf: (port) =>
+        token === TOKEN && port === SIBLING_PORT
+          ? { runId: 'run_1', sandboxId: 's1', targetPort: SIBLING_PORT, token: SIBLING_TOKEN }
+          : undefined,
     }),
     frameAncestors: () => [CONSOLE_ORIGIN],
     log: { debug: log, warn: log },

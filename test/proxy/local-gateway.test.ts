@@ -17,6 +17,7 @@ import {
 import { hostileAppContract } from './hostile-app.contract.ts';
 import { previewProxyContract } from './preview-proxy.contract.ts';
 import { requestSmugglingContract } from './request-smuggling.contract.ts';
+import { siblingPortsContract } from './sibling-ports.contract.ts';
 import { siblingsContract } from './siblings.contract.ts';
 import { webSocketContract } from './websocket.contract.ts';
 import { previewUseContract } from './preview-use.contract.ts';
@@ -25,6 +26,7 @@ previewProxyContract(startGateway);
 webSocketContract(startGateway);
 previewUseContract(startGateway);
 siblingsContract(startGateway);
+siblingPortsContract(startGateway);
 hostileAppContract(startGateway);
 requestSmugglingContract(startGateway, 2);
 

@@ -15,6 +15,7 @@ const CONSOLE = 'http://localhost:8787';
 const siblings = {
   portOf: (hostname: string) => (hostname === `${sibling}-preview.localhost` ? 5000 : undefined),
   hostOf: (port: number) => (port === 5000 ? `${sibling}-preview.localhost` : undefined),
+  targetOf: () => undefined,
 };
 const view = { scheme: 'http', host: 'own:8787', targetPort: 3000, siblings } as const;
 
