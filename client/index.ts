@@ -22,6 +22,7 @@ export type * from './resources/inbox.ts';
 export type * from './resources/page-check.ts';
 export type * from './resources/policies.ts';
 export type * from './resources/preview.ts';
+export type * from './resources/preview-sharing.ts';
 export type * from './resources/run.ts';
 export type * from './resources/runs.ts';
 export type * from './resources/server.ts';

@@ -1,6 +1,7 @@
 import { HttpClient, type HttpClientOptions } from './http/http-client.ts';
 import { ANYWHERE, environment, type Platform } from './resources/platform.ts';
 import { Policies } from './resources/policies.ts';
+import { PreviewSharing } from './resources/preview-sharing.ts';
 import type { Run } from './resources/run.ts';
 import { type CreateRunOptions, Runs } from './resources/runs.ts';
 import type { CallOptions } from './resources/files.ts';
@@ -30,6 +31,7 @@ export class Porthole {
   readonly sandboxes: Sandboxes;
   readonly runs: Runs;
   readonly policies: Policies;
+  readonly #http: HttpClient;
 
   /** @throws TypeError for an invalid URL or key */
   constructor({ openSocket, url, apiKey, fetch }: PortholeOptions = {}, defaults: Platform = ANYWHERE) {
@@ -43,6 +45,7 @@ export class Porthole {
     this.runs = new Runs(http, platform);
     this.sandboxes = new Sandboxes(http, platform, this.runs);
     this.policies = new Policies(http);
+    this.#http = http;
   }
 
   /**
@@ -61,5 +64,13 @@ export class Porthole {
    */
   agentRun(id: string, options?: CallOptions): Promise<Run> {
     return this.runs.get(id, { ...options, asAgent: true });
+  }
+
+  /**
+   * Who may open a live preview.
+   * @param preview its `session_id`
+   */
+  sharing(preview: string): PreviewSharing {
+    return new PreviewSharing(this.#http, preview);
   }
 }

@@ -1,4 +1,4 @@
-import { type CommandSpec, joinWithOr, UsageError } from './command.ts';
+import { type CommandSpec, UsageError } from './command.ts';
 import { completionCommand } from './commands/completion.ts';
 import { copyCommand, moveCommand } from './commands/copy.ts';
 import { createCommand } from './commands/create.ts';
@@ -12,6 +12,7 @@ import { listCommand, runsCommand } from './commands/list.ts';
 import { checkCommand, lookCommand } from './commands/look.ts';
 import { networkCommand } from './commands/network.ts';
 import { openCommand, previewCommand } from './commands/preview.ts';
+import { shareCommand } from './commands/share.ts';
 import { shellCommand } from './commands/shell.ts';
 import { deleteCommand, resumeCommand, stopCommand } from './commands/stop-and-delete.ts';
 import { syncCommand } from './commands/sync.ts';
@@ -52,29 +53,6 @@ export const statusCommand: CommandSpec = {
     const previews = (await run?.previews({ signal })) ?? [];
     const infos = previews.map(({ info }) => info);
     return show(infos, ...previews.map(({ port, url }) => `${port} ${url}`));
-  },
-};
-
-const SHARING = ['private', 'view', 'work'] as const;
-
-export const shareCommand: CommandSpec = {
-  name: 'share',
-  usage: '<run> [private|view|work]',
-  summary: 'share a run with the people of your organisation, or print how it is shared',
-  examples: [
-    ['porthole share run_01… view', 'they see the run, its previews, files and output'],
-    ['porthole share run_01… private', 'stop sharing; their open terminals end'],
-  ],
-  async run(context) {
-    const { given, signal, show } = context;
-    const [word = '', text] = given.positionals;
-    const sharing = SHARING.find((mode) => mode === text);
-    if (text !== undefined && sharing === undefined) {
-      throw new UsageError(`share it as ${joinWithOr(SHARING)}, got ${JSON.stringify(text)}.`);
-    }
-    const run = await runOf(context, word, 'make');
-    const info = sharing === undefined ? run.info : await run.share(sharing, { signal });
-    return show(info, plain(`${info.run_id} ${info.sharing}`));
   },
 };
 

@@ -3,6 +3,7 @@ import type { HttpClient } from '../http/http-client.ts';
 import { KeepAlive } from '../http/keep-alive.ts';
 import type { PortholeError } from '../http/porthole-error.ts';
 import type { Platform } from './platform.ts';
+import { PreviewSharing } from './preview-sharing.ts';
 import type { CallOptions } from './files.ts';
 
 /** A preview in the API's format. Only the response to a start says whether the app responds. */
@@ -28,6 +29,7 @@ export interface PreviewParts {
 /** A live preview. It stays alive until you release it or it ends. */
 export class Preview implements AsyncDisposable {
   readonly info: PreviewInfo;
+  readonly sharing: PreviewSharing;
   readonly #http: HttpClient;
   readonly #platform: Platform;
   readonly #path: string;
@@ -38,6 +40,7 @@ export class Preview implements AsyncDisposable {
     { keepAliveMs = KEEP_ALIVE_MS }: PreviewOptions = {},
   ) {
     this.info = info;
+    this.sharing = new PreviewSharing(http, info.session_id);
     this.#http = http;
     this.#platform = platform;
     this.#path = `api/runs/${encodeURIComponent(runId)}/sandbox`;

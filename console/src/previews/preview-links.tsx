@@ -9,7 +9,6 @@ import { CopyButton } from '../parts/copy-text.tsx';
 import { FormDialog, ModalDialog } from '../parts/dialog-form.tsx';
 import { Ago, Button, Choice, formText, Pending, Problem, TextInput } from '../parts/elements.tsx';
 import {
-  type Level,
   linkEnd,
   linkLevelOptions,
   type PreviewLink,
@@ -26,11 +25,11 @@ const EVERY_MS = 10_000;
 
 interface PreviewLinksProps {
   readonly token: string;
-  readonly maximum: Level;
+  readonly access: Answer<'GET /v1/previews/{id}/access'>;
 }
 
 /** The links of a preview, and who opened it. */
-export function PreviewLinks({ token, maximum }: PreviewLinksProps) {
+export function PreviewLinks({ token, access: { level, maximum } }: PreviewLinksProps) {
   const [created, setCreated] = useState<Created>();
   const path = { id: token };
   const { value, problem, reload } = useAnswer('GET /v1/previews/{id}/links', { path }, EVERY_MS);
@@ -53,6 +52,9 @@ export function PreviewLinks({ token, maximum }: PreviewLinksProps) {
         )}
       </div>
       <Problem words={problem} onRetry={reload} />
+      {level === 'link' && value.links.length > 0 ? (
+        <p className="quiet">Anyone with the address of the preview can see the app without a link.</p>
+      ) : null}
       {value.links.length === 0 ? (
         <p className="quiet">
           {options.length === 0

@@ -103,7 +103,7 @@ function Sharing({ token, url, ends, owner, isOwn, onChange }: SharingProps) {
       )}
       {ends === undefined ? null : <p className="quiet">The preview {ends}.</p>}
       <QrCode url={url} words="The address of the preview as a QR code" />
-      {access === undefined ? null : <PreviewLinks token={token} maximum={access.maximum} />}
+      {access === undefined ? null : <PreviewLinks token={token} access={access} />}
     </div>
   );
 }
