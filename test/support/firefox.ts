@@ -19,7 +19,7 @@ export const firefoxMissing: Missing =
  * A headless Firefox with an empty profile, over WebDriver BiDi: Playwright drives only builds of
  * Firefox that it patches.
  */
-export function launchFirefox(): Promise<Browser> {
+export function launchFirefox(preferences: Readonly<Record<string, unknown>> = {}): Promise<Browser> {
   if (PROGRAM === undefined) throw new Error(firefoxMissing);
   return launch({
     browser: 'firefox',
@@ -27,6 +27,6 @@ export function launchFirefox(): Promise<Browser> {
     timeout: 120_000,
     protocolTimeout: 120_000,
     // No processes in advance for tabs that a test does not open.
-    extraPrefsFirefox: { 'dom.ipc.processPrelaunch.enabled': false },
+    extraPrefsFirefox: { 'dom.ipc.processPrelaunch.enabled': false, ...preferences },
   });
 }
