@@ -13,6 +13,15 @@ export const CONSOLE_SOURCES = [
   'protocol/preview-words.ts',
   'client/streams/byte-streams.ts',
   'client/streams/sse-parser.ts',
+  // The documentation.
+  'docs/README.md',
+  'docs/performance.md',
+  'docs/start',
+  'docs/guides',
+  'docs/concepts',
+  'docs/reference',
+  'client/README.md',
+  'CHANGELOG.md',
   'package-lock.json',
   'build/build-console.ts',
 ];

@@ -74,6 +74,8 @@ export const consolePageRoutes: readonly Route[] = [
   consolePage('/runs/{id}', 'getRunPage', 'A run in the console'),
   consolePage('/sandboxes', 'getSandboxesPage', 'Sandboxes in the console'),
   consolePage('/sandboxes/{id}', 'getSandboxPage', 'A sandbox in the console: terminal and files'),
+  consolePage('/docs', 'getDocsPage', 'The documentation in the console'),
+  consolePage('/docs/{id}', 'getDocumentPage', 'A page of the documentation in the console'),
   consolePage('/settings', 'getSettingsPage', 'Settings in the console'),
   consolePage('/settings/{id}', 'getSettingsSectionPage', 'A part of the settings: keys, usage or about'),
 ];

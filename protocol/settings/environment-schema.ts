@@ -292,7 +292,7 @@ export const EnvironmentSchema = z.object({
     .describe('Public URL of Porthole, with a domain or behind a proxy, e.g. https://porthole.example.com'),
   PORTHOLE_DOCS_URL: httpUrl
     .optional()
-    .describe('Where the console links to documentation; without it there is no link'),
+    .describe('Documentation of your own that the console links to, besides the pages of its build'),
   PORTHOLE_FEEDBACK_URL: httpUrl
     .optional()
     .describe('Where people of the console send feedback; without it there is no link'),

@@ -37,6 +37,9 @@ const SOURCES = [
   'build',
   'console',
   'client/streams',
+  'client/README.md',
+  'CHANGELOG.md',
+  'docs',
 ];
 const MINUTE = 60_000;
 

@@ -20,7 +20,7 @@ suite('the console without the features that can be off', chromiumMissing, () =>
     await page.goto(here.porthole.host.url);
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     await links.first().waitFor();
-    expect(await links.allTextContents()).toEqual(['Runs', 'Sandboxes', 'Settings']);
+    expect(await links.allTextContents()).toEqual(['Runs', 'Sandboxes', 'Docs', 'Settings']);
     await page.keyboard.press('Control+K');
     await page.getByRole('menuitem', { name: 'Go to the sandboxes' }).waitFor();
     expect(await page.getByRole('menuitem', { name: 'Go to the tools' }).count()).toBe(0);

@@ -145,7 +145,9 @@ suite('the settings of the console, in a real browser', chromiumMissing, () => {
     expect(await page.getByRole('link', { name: 'Send feedback' }).getAttribute('href')).toBe(
       'https://feedback.example.com/',
     );
-    expect(await page.getByRole('link', { name: 'Documentation' }).count()).toBe(0);
+    const link = (name: string) => page.getByRole('link', { name, exact: true });
+    expect(await link('Documentation').getAttribute('href')).toBe('/docs');
+    expect(await link('More documentation').count()).toBe(0);
     await page.getByText(/^\d+ packages in this console$/).click();
     await page.getByText('react-aria-components').waitFor();
     const ada = await signIn(ADA_ADMIN);

@@ -7,6 +7,7 @@ import { chromiumMissing } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { newUsers } from './console-shell/new-users.ts';
+import { type Place, placesOf } from './console-shell/places.ts';
 import { LOOKS, violations, watch, type Watched } from './support/console-fixture.ts';
 import { consoleSuite } from './support/console-suite.ts';
 
@@ -43,130 +44,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     return [context, await context.newPage()];
   }
 
-  interface Place {
-    readonly path: () => string;
-    readonly at?: () => TestHost;
-    /** Actions that lead there from the path. */
-    readonly press?: (page: Page) => Promise<unknown>;
-    /** Waits until its content is complete. */
-    readonly whole: (page: Page) => Promise<unknown>;
-    readonly before?: (page: Page) => Promise<unknown>;
-  }
-  const heading = (name: string) => (page: Page) => page.getByRole('heading', { level: 1, name }).waitFor();
-  const button = (name: string) => (page: Page) => page.getByRole('button', { name }).click();
-  const dialog = (name: string) => (page: Page) => page.getByRole('dialog', { name }).waitFor();
-  const PLACES: Readonly<Record<string, Place>> = {
-    runs: {
-      path: () => '/',
-      whole: (page) => page.getByRole('link', { name: 'Rebuild the pricing page' }).first().waitFor(),
-    },
-    'a new run': {
-      path: () => '/',
-      press: button('New run'),
-      whole: dialog('New run'),
-    },
-    'a run': {
-      path: () => `/runs/${runId}`,
-      whole: (page) => page.locator('.page-head .state').getByText('running').waitFor(),
-    },
-    'a run to share': {
-      path: () => `/runs/${runId}`,
-      press: button('Share'),
-      whole: dialog('Share this run'),
-    },
-    'the terminal of a run': {
-      path: () => `/runs/${runId}?pane=terminal`,
-      whole: (page) => page.getByText('Connected').waitFor(),
-    },
-    'the files of a run': {
-      path: () => `/runs/${runId}?pane=files`,
-      whole: (page) => page.locator('.files').waitFor(),
-    },
-    sandboxes: { path: () => '/sandboxes', whole: (page) => page.getByRole('table').waitFor() },
-    'a new sandbox': {
-      path: () => '/sandboxes',
-      press: button('New sandbox'),
-      whole: dialog('New sandbox'),
-    },
-    'a terminal': {
-      path: () => `/sandboxes/${sandboxId}`,
-      whole: (page) => page.getByText('Connected').waitFor(),
-    },
-    files: {
-      path: () => `/sandboxes/${sandboxId}?pane=files`,
-      whole: (page) => page.locator('.files').waitFor(),
-    },
-    tools: {
-      path: () => '/tools',
-      whole: (page) => page.getByRole('link', { name: 'Price check' }).waitFor(),
-    },
-    'a new tool': {
-      path: () => '/tools',
-      press: button('New tool'),
-      whole: dialog('New tool'),
-    },
-    'a tool': {
-      path: () => `/tools/${toolId}`,
-      whole: (page) => page.getByRole('textbox', { name: 'Code of the tool' }).waitFor(),
-    },
-    settings: { path: () => '/settings', whole: heading('Settings') },
-    keys: {
-      path: () => '/settings/keys',
-      whole: (page) => page.getByText('Nightly build').waitFor(),
-    },
-    'a new key': {
-      path: () => '/settings/keys',
-      press: button('New key'),
-      whole: dialog('New key'),
-    },
-    usage: {
-      path: () => '/settings/usage',
-      whole: (page) => page.getByRole('heading', { name: 'Your usage' }).waitFor(),
-    },
-    'the installation': {
-      path: () => '/settings/about',
-      whole: (page) => page.getByRole('heading', { name: 'Installation' }).waitFor(),
-    },
-    'the first start': {
-      path: () => '/',
-      at: () => fresh,
-      whole: (page) => page.getByRole('button', { name: 'Try it' }).waitFor(),
-    },
-    'the way of a project': {
-      path: () => '/',
-      at: () => fresh,
-      press: button('Show the command'),
-      whole: (page) => page.getByText('Waiting for your project…').waitFor(),
-    },
-    'the sign-in': {
-      path: () => '/',
-      at: () => secured,
-      whole: (page) => page.getByLabel('API key').waitFor(),
-    },
-    'a run that is not there': { path: () => '/runs/unknown', whole: heading('There is no such run') },
-    'a sandbox that is not there': {
-      path: () => '/sandboxes/unknown',
-      whole: heading('There is no such sandbox'),
-    },
-    'a tool that is not there': { path: () => '/tools/unknown', whole: heading('There is no such tool') },
-    'an API that answers with an error': {
-      path: () => '/sandboxes',
-      before: (page) =>
-        page.route('**/v1/sandbox?*', (route) =>
-          route.fulfill({
-            status: 503,
-            json: { error: 'The database cannot be asked right now.', code: 'service_unavailable' },
-          }),
-        ),
-      whole: (page) => page.getByRole('alert').getByText('The database cannot be asked').waitFor(),
-    },
-    'a page that broke': {
-      path: () => '/',
-      before: (page) =>
-        page.route('**/api/runs?*', (route) => route.fulfill({ json: { runs: [null], next: null } })),
-      whole: heading('This page broke'),
-    },
-  };
+  const PLACES = placesOf(() => ({ secured, fresh, runId, sandboxId, toolId }));
 
   /** Once animations have ended: entering elements do not have their final colours. */
   const settled = (page: Page) =>
@@ -353,7 +231,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     test('keeps the focus in a dialog, and gives it back to what opened the dialog', async () => {
       await visit(page, PLACES['sandboxes'] as Place);
       await page.getByRole('button', { name: 'New sandbox' }).press('Enter');
-      await dialog('New sandbox')(page);
+      await page.getByRole('dialog', { name: 'New sandbox' }).waitFor();
       for (let stop = 0; stop < 30; stop++) await page.keyboard.press('Tab');
       expect(await page.evaluate("document.activeElement.closest('[role=dialog]') !== null")).toBe(true);
       await page.keyboard.press('Escape');

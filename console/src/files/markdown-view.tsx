@@ -1,5 +1,6 @@
 import Markdown from 'react-markdown';
 import remarkGfm from 'remark-gfm';
+import '../parts/markdown.css';
 
 /**
  * Markdown of a sandbox as elements. Hostile: HTML in it stays text, links leave in a tab without

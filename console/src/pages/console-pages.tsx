@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { INDEX } from '../docs/document-links.ts';
 import { type Feature, useIsOn } from '../live/person.ts';
 import { type IconName } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
@@ -10,6 +11,7 @@ const RunPage = lazyPart(async () => ({ default: (await import('./run-page.tsx')
 const SandboxPage = lazyPart(async () => ({ default: (await import('./sandbox-page.tsx')).SandboxPage }));
 const ToolsPage = lazyPart(() => import('./tools-page.tsx'));
 const SettingsPage = lazyPart(() => import('../settings/settings-page.tsx'));
+const DocsPage = lazyPart(() => import('../docs/docs-page.tsx'));
 const ToolPage = lazyPart(() => import('./tool-page.tsx'));
 
 interface ConsolePage {
@@ -38,6 +40,8 @@ const CONSOLE_PAGES: readonly ConsolePage[] = [
   { path: '/sandboxes/:id', show: ({ id }) => <SandboxPage key={id} id={id} /> },
   { path: '/tools', feature: 'editor', link: { name: 'Tools', icon: 'code' }, show: () => <ToolsPage /> },
   { path: '/tools/:id', feature: 'editor', show: ({ id }) => <ToolPage key={id} id={id} /> },
+  { path: '/docs', link: { name: 'Docs', icon: 'file' }, show: () => <DocsPage id={INDEX} /> },
+  { path: '/docs/:id', show: ({ id }) => <DocsPage key={id} id={id} /> },
   {
     path: '/settings',
     link: { name: 'Settings', icon: 'settings' },

@@ -2,6 +2,8 @@ import { useCallback, useEffect, useState } from 'react';
 import { Heading } from 'react-aria-components';
 import { useLocation } from 'wouter';
 import { plainText } from '../../../base/plain-text.ts';
+import { DOCUMENTS } from '../docs/documents.ts';
+import { documentAddress } from '../docs/document-links.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { chooseTheme, type Theme } from '../live/theme.ts';
 import { useLinkedPages } from '../pages/console-pages.tsx';
@@ -118,6 +120,11 @@ function commandsOf(path: string, pages: ReturnType<typeof useLinkedPages>): rea
         }))),
     ...pages.map(({ href, name }) => ({ id: href, words: `Go to the ${name.toLowerCase()}` })),
     { id: '/v1/openapi', words: 'Open the API reference' },
+    ...[...DOCUMENTS.keys()].map((id) => ({
+      id: documentAddress(id),
+      words: id.replaceAll('-', ' '),
+      note: 'Docs',
+    })),
     ...Object.entries(THEMES).map(([id, words]) => ({ id, words })),
     { id: 'keys', words: 'Show the keyboard keys', note: '?' },
   ];

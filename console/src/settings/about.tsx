@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import type { Answer } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Fact, Pending, Problem } from '../parts/elements.tsx';
@@ -70,7 +71,10 @@ export function About() {
           <li>
             <a href="/v1/openapi">API reference</a>
           </li>
-          <Outside href={value.docs_url}>Documentation</Outside>
+          <li>
+            <Link href="/docs">Documentation</Link>
+          </li>
+          <Outside href={value.docs_url}>More documentation</Outside>
           <Outside href={value.feedback_url}>Send feedback</Outside>
         </ul>
       </section>

@@ -105,6 +105,8 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
         await page.getByRole('article', { name: 'What the run gave' }).getByText('dearer').first().waitFor();
       },
     },
+    docs: { path: '/docs', show: heading('Documentation') },
+    document: { path: '/docs/preview-access', show: (page) => page.locator('.docs h1').waitFor() },
     settings: { path: '/settings', show: heading('Settings') },
     keys: { path: '/settings/keys', show: (page) => page.getByText('Nightly build').waitFor() },
     'no-keys': {
