@@ -115,6 +115,8 @@ const Preview = {
   readyTimeoutSeconds: variable('Sandbox__Preview__ReadyTimeoutSeconds'),
   access: variable('Sandbox__Preview__Access'),
   maxAccess: variable('Sandbox__Preview__MaxAccess'),
+  maxWakesPerLink: variable('Sandbox__Preview__MaxWakesPerLink'),
+  maxWakesPerOwner: variable('Sandbox__Preview__MaxWakesPerOwner'),
 };
 
 /** The variable of a setting in `preview`. */

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { AccessRecords, PortAccess } from '#core/previews/access-store.ts';
+import type { AccessRecords, PortAccess, PreviewLink } from '#core/previews/access-store.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { all, count, deleted, first, instantText } from './sql-dialect.ts';
@@ -13,6 +13,7 @@ const LINK_FIELDS = [
   'level',
   'digest',
   'password',
+  'mayWake',
   'uses',
   'maxUses',
   'createdBy',
@@ -53,7 +54,7 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
       }),
 
     link: (id) =>
-      repeatable((db) => first(db.selectFrom('preview_links').selectAll().where('id', '=', id), fieldsOf)),
+      repeatable((db) => first(db.selectFrom('preview_links').selectAll().where('id', '=', id), toLink)),
 
     links: (runId, targetPort) =>
       repeatable((db) =>
@@ -64,7 +65,7 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
             .where('run_id', '=', runId)
             .where('target_port', '=', targetPort)
             .orderBy('id'),
-          fieldsOf,
+          toLink,
         ),
       ),
 
@@ -122,15 +123,38 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
     visits: (runId, targetPort, most) =>
       repeatable((db) => all(visitsOf(db, runId, targetPort).selectAll().limit(most), fieldsOf)),
 
+    addWake: ({ owner: { org, user }, linkId, at }, since, { perLink, perOwner }) =>
+      transact(async (trx) => {
+        await dialect.lockKey(trx, JSON.stringify(['preview wakes', org, user]));
+        const ofOwner = trx
+          .selectFrom('preview_wakes')
+          .where('owner_org', '=', org)
+          .where('owner_user', '=', user)
+          .where('at', '>', instantText(since));
+        if ((await count(ofOwner)) >= perOwner) return false;
+        if (linkId !== '' && (await count(ofOwner.where('link_id', '=', linkId))) >= perLink) return false;
+        await trx
+          .insertInto('preview_wakes')
+          .values({ owner_org: org, owner_user: user, link_id: linkId, at: instantText(at) })
+          .execute();
+        return true;
+      }),
+
     forget: (before) =>
       repeatable((db) =>
         inTransaction(db, async (trx) => {
           const until = instantText(before);
+          await trx.deleteFrom('preview_wakes').where('at', '<', until).execute();
           const links = await deleted(trx.deleteFrom('preview_links').where('expires_at', '<', until));
           return links + (await deleted(trx.deleteFrom('preview_visits').where('last_at', '<', until)));
         }),
       ),
   };
+}
+
+function toLink(row: Row<'preview_links'>): PreviewLink {
+  const { mayWake, ...link } = fieldsOf(row);
+  return { ...link, mayWake: mayWake === 1 };
 }
 
 function toAccess({ level, epoch, revoked, password }: Row<'preview_access'>): PortAccess {

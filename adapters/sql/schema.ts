@@ -97,9 +97,15 @@ export interface SqlSchema {
   };
   preview_links: Columns<PreviewLink>;
   preview_visits: Columns<PreviewVisit>;
+  /** One row each time that visitors started a preview. */
+  preview_wakes: OwnerColumns & {
+    link_id: string;
+    at: string;
+  };
   preview_tombstones: {
     token_sha256: string;
     run_id: string;
+    target_port: number | null;
     reason: EndReason;
     ended_at: string;
   };
@@ -553,5 +559,17 @@ export const MIGRATIONS: readonly Migration[] = [
       first_at TEXT not null, last_at TEXT not null,
       constraint preview_visits_key primary key (run_id, target_port, viewer, link_id));
     create index preview_visits_by_time on preview_visits (last_at)`,
+  },
+
+  // Previews that visitors may start again, and how often they did. An empty link_id: no link.
+  {
+    name: '0029-preview-wakes',
+    sql: `
+    alter table preview_tombstones add column target_port integer;
+    alter table preview_links add column may_wake integer default 0 not null;
+    create table preview_wakes (
+      owner_org TEXT not null, owner_user TEXT not null, link_id TEXT not null, at TEXT not null);
+    create index preview_wakes_of_owner on preview_wakes (owner_org, owner_user, at);
+    create index preview_wakes_by_time on preview_wakes (at)`,
   },
 ];

@@ -56,6 +56,16 @@ export function previewRecords(session: SqlSession): PreviewRecords {
         return first(found.selectAll(), toTombstone);
       }),
 
+    tombstoneNamed: (prefix) =>
+      repeatable((db) => {
+        // After every hex digit.
+        const found = db
+          .selectFrom('preview_tombstones')
+          .where('token_sha256', '>=', prefix)
+          .where('token_sha256', '<', `${prefix}g`);
+        return first(found.selectAll().limit(1), toTombstone);
+      }),
+
     stoppedAmong: (tokenSha256s) =>
       repeatable(async (db) => {
         const stopped = db
@@ -68,7 +78,29 @@ export function previewRecords(session: SqlSession): PreviewRecords {
 
     // Not idempotent: a repeat would count 0.
     forget: (before) =>
-      once((db) => deleted(db.deleteFrom('preview_tombstones').where('ended_at', '<', instantText(before)))),
+      once((db) =>
+        deleted(
+          db
+            .deleteFrom('preview_tombstones')
+            .where('ended_at', '<', instantText(before))
+            .where((row) =>
+              row.or([
+                row('reason', 'not in', ['expired', 'max_lifetime']),
+                row('target_port', 'is', null),
+                row.not(
+                  row.exists(
+                    row
+                      .selectFrom('runs')
+                      .innerJoin('sandboxes', 'sandboxes.id', 'runs.sandbox_id')
+                      .select('runs.id')
+                      .whereRef('runs.id', '=', 'preview_tombstones.run_id')
+                      .where('sandboxes.desired', '<>', 'destroyed'),
+                  ),
+                ),
+              ]),
+            ),
+        ),
+      ),
   };
 }
 
@@ -92,6 +124,7 @@ async function upsertTombstones(db: Kysely<SqlSchema>, tombstones: readonly Tomb
         .column('token_sha256')
         .doUpdateSet((set) => ({
           run_id: set.ref('excluded.run_id'),
+          target_port: set.ref('excluded.target_port'),
           reason: set.ref('excluded.reason'),
           ended_at: set.ref('excluded.ended_at'),
         }))
@@ -121,11 +154,12 @@ function strongestOfEach(tombstones: readonly Tombstone[]): Tombstone[] {
 function toRow(tombstone: Tombstone): Row<'preview_tombstones'> {
   return {
     ...columnsOf(tombstone, ['tokenSha256', 'runId', 'reason']),
+    target_port: tombstone.targetPort ?? null,
     ended_at: instantText(tombstone.at),
   };
 }
 
 function toTombstone(row: Row<'preview_tombstones'>): Tombstone {
-  const { endedAt: at, ...tombstone } = fieldsOf(row);
-  return { ...tombstone, at };
+  const { endedAt: at, targetPort, ...tombstone } = fieldsOf(row);
+  return { ...tombstone, ...(targetPort !== null && { targetPort }), at };
 }

@@ -1,3 +1,4 @@
+import type { Owner } from '#base/clock-and-ids.ts';
 import type { AccessLevel, PreviewAccess } from '#protocol/preview-access.ts';
 
 /** The access of a run's port, which outlives each of its previews. */
@@ -18,6 +19,8 @@ export interface PreviewLink {
   readonly digest: string;
   /** Hash of its password; null: none. */
   readonly password: string | null;
+  /** Whether those who come by it may start a stopped preview. */
+  readonly mayWake: boolean;
   /** How many visitors came by it. */
   readonly uses: number;
   /** Null: any number. */
@@ -27,6 +30,14 @@ export interface PreviewLink {
   /** Null: it does not expire. */
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
+}
+
+/** How often visitors may start previews in an hour. */
+export interface WakeBudget {
+  /** By one link. */
+  readonly perLink: number;
+  /** All previews of one owner. */
+  readonly perOwner: number;
 }
 
 /** Who opened a preview, and when. */
@@ -65,6 +76,16 @@ export interface AccessRecords {
   hasVisited(visit: Omit<PreviewVisit, 'firstAt' | 'lastAt'>): Promise<boolean>;
   /** The last first, `most` at most. */
   visits(runId: string, targetPort: number, most: number): Promise<readonly PreviewVisit[]>;
+  /**
+   * Counts a start by visitors at `at`. Returns false, without a change, if the starts since then
+   * have used up the budget.
+   * @param linkId empty: without a link
+   */
+  addWake(
+    wake: { readonly owner: Owner; readonly linkId: string; readonly at: Date },
+    since: Date,
+    budget: WakeBudget,
+  ): Promise<boolean>;
   /** Deletes links that expired before, and viewers who came last before; returns how many. */
   forget(before: Date): Promise<number>;
 }

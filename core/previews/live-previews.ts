@@ -5,6 +5,7 @@ import type { Clock } from '#base/clock-and-ids.ts';
 import type { Records } from '../records.ts';
 import { previewKept, previewStopped } from './preview-events.ts';
 import type { Actor } from '../runs/timeline.ts';
+import { findAsleep, type FindAsleepDeps } from './asleep-previews.ts';
 import { isPastMaximum, slidingExpiry } from './preview-lifetime.ts';
 import type { PreviewOptions } from './preview-limits.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
@@ -119,11 +120,12 @@ export async function revokePreview(
   await records.timeline.append(run.id, previewStopped(live, by), tombstone.at);
 }
 
-export type StopPreviewDeps = RevokePreviewDeps;
+export type StopPreviewDeps = RevokePreviewDeps & FindAsleepDeps;
 
 /**
  * Stops a preview for good: its URL is revoked, and the next start of the port gets a new one.
- * @throws PortholeError `preview_not_found` when no live preview of this run has the token
+ * @throws PortholeError `preview_not_found` when no preview of this run, live or asleep, has the
+ * token
  */
 export async function stopPreview(
   deps: StopPreviewDeps,
@@ -132,6 +134,11 @@ export async function stopPreview(
 ): Promise<void> {
   const { plane, records, clock } = deps;
   const preview = await plane.find(token, signal);
+  const asleep = preview === undefined ? await findAsleep(deps, { token }) : undefined;
+  if (asleep?.runId === run.id) {
+    await revokePreview(deps, { run, targetPort: asleep.targetPort, token, by });
+    return;
+  }
   if (preview === undefined || preview.runId !== run.id) {
     throw new PortholeError('preview_not_found', 'Preview not found for this run', {
       remedy: 'GET …/sandbox/port-forward lists the live ones.',

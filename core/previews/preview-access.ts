@@ -13,6 +13,7 @@ import {
 } from '#protocol/preview-access.ts';
 import { PASS_MS, TICKET_MS, type TicketKind } from '#protocol/guest/visit-tickets.ts';
 import type { Records } from '../records.ts';
+import type { KnownPreview } from './asleep-previews.ts';
 import type { PortAccess, PreviewLink } from './access-store.ts';
 import type { PreviewOptions } from './preview-limits.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
@@ -53,7 +54,7 @@ export async function accessOf(
 }
 
 export interface AccessChange {
-  readonly preview: Preview;
+  readonly preview: Preview | KnownPreview;
   readonly level: AccessLevel;
   readonly password?: string | undefined;
 }
@@ -87,8 +88,13 @@ export async function changeAccess(
     password: hashed,
   }));
   const access = allowedAccess(changed, previewSettings);
-  await plane.setAccess(preview, access, signal);
+  if (isLive(preview)) await plane.setAccess(preview, access, signal);
   return access;
+}
+
+/** False for one that is asleep: it starts with the access of its port. */
+export function isLive(preview: Preview | KnownPreview): preview is Preview {
+  return 'uid' in preview;
 }
 
 /** @throws PortholeError `invalid_request` */
@@ -105,6 +111,8 @@ export interface NewLink {
   readonly label: string;
   readonly level: PreviewLink['level'];
   readonly password?: string | undefined;
+  /** @default false */
+  readonly mayWake?: boolean | undefined;
   readonly expiresAt?: Date | undefined;
   readonly maxUses?: number | undefined;
 }
@@ -115,7 +123,7 @@ export interface NewLink {
  */
 export async function createLink(
   { records, ids, clock, previewSettings }: PassDeps,
-  { preview, by, ...asked }: NewLink & { readonly preview: Preview; readonly by: string },
+  { preview, by, ...asked }: NewLink & { readonly preview: KnownPreview; readonly by: string },
 ): Promise<{ readonly link: PreviewLink; readonly secret: string }> {
   checkLevel(asked.level, previewSettings);
   const secret = randomBytes(24).toString('base64url');
@@ -127,6 +135,7 @@ export async function createLink(
     level: asked.level,
     digest: digestOf(secret),
     password: asked.password === undefined ? null : await hashPassword(asked.password),
+    mayWake: asked.mayWake ?? false,
     uses: 0,
     maxUses: asked.maxUses ?? null,
     createdBy: by,
@@ -150,7 +159,7 @@ export async function createLink(
  */
 export async function revokeLink(
   { plane, records, previewSettings }: AccessDeps,
-  { preview, linkId }: { readonly preview: Preview; readonly linkId: string },
+  { preview, linkId }: { readonly preview: Preview | KnownPreview; readonly linkId: string },
   signal?: AbortSignal,
 ): Promise<void> {
   const { runId, targetPort } = preview;
@@ -169,7 +178,7 @@ export async function revokeLink(
     withoutLink(known ?? { ...OPEN_ACCESS, level: previewSettings.access, password: null }, linkId),
   );
   if (isOfPort) await records.access.removeLink(linkId);
-  await plane.setAccess(preview, allowedAccess(changed, previewSettings), signal);
+  if (isLive(preview)) await plane.setAccess(preview, allowedAccess(changed, previewSettings), signal);
 }
 
 /** With too many revoked links a new epoch ends every visit instead. */

@@ -26,6 +26,10 @@ export interface PreviewOptions {
   readonly access: AccessLevel;
   /** The widest level that an owner may set. */
   readonly maxAccess: AccessLevel;
+  /** How often in an hour the visitors by one link may start a stopped preview. */
+  readonly maxWakesPerLink: number;
+  /** How often in an hour visitors may start stopped previews of one owner. */
+  readonly maxWakesPerOwner: number;
   readonly maxPerRun: number;
   /** Maximum live previews of all owners together. */
   readonly maxTotal: number;

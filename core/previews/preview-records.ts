@@ -7,6 +7,11 @@ export interface Tombstone {
   /** 64 hex digits. The token itself is not stored. */
   readonly tokenSha256: string;
   readonly runId: string;
+  /**
+   * Port of a preview that visitors may start again.
+   * @default - it starts again only by a call of the API
+   */
+  readonly targetPort?: number | undefined;
   readonly reason: EndReason;
   readonly at: Date;
 }
@@ -29,8 +34,13 @@ export interface PreviewRecords {
   /** Writes or replaces tombstones; a `stopped` one is never replaced by a weaker reason. */
   bury(tombstones: readonly Tombstone[]): Promise<void>;
   tombstone(tokenSha256: string): Promise<Tombstone | undefined>;
+  /** Finds it by the first hex digits of its hash. */
+  tombstoneNamed(prefix: string): Promise<Tombstone | undefined>;
   /** The hashes among `tokenSha256s` that were stopped explicitly. */
   stoppedAmong(tokenSha256s: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Deletes tombstones older than `before`; returns how many. */
+  /**
+   * Deletes tombstones older than `before`; returns how many. Those of expired previews with a
+   * port stay while the sandbox of their run exists.
+   */
   forget(before: Date): Promise<number>;
 }

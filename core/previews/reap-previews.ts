@@ -134,6 +134,7 @@ async function reapBatch(
     dead.map(({ preview, decision, hash }) => ({
       tokenSha256: hash,
       runId: preview.runId,
+      ...((decision === 'idle' || decision === 'max_lifetime') && { targetPort: preview.targetPort }),
       reason: END_REASON[decision],
       at: now,
     })),

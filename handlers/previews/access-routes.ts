@@ -8,8 +8,10 @@ import {
   createLink,
   createPass,
   enterPreview,
+  isLive,
   revokeLink,
 } from '#core/previews/preview-access.ts';
+import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { ACCESS_LEVELS, type PreviewAccess } from '#protocol/preview-access.ts';
 import { isPreviewName, isPreviewToken } from '#core/previews/preview-token.ts';
@@ -41,17 +43,21 @@ const AccessDto = z
   .object({ level: Level, maximum: Level.describe('The widest level of this installation') })
   .meta({ id: 'PreviewAccess' });
 
-/** A live preview that the person may manage. Others learn nothing about it. */
+/** A preview, live or asleep, that the person may manage. Others learn nothing about it. */
 async function findOwn(
-  { plane, records }: Pick<Services, 'plane' | 'records'>,
+  services: Pick<Services, 'plane' | 'records' | 'tokens' | 'previewSettings'>,
   person: Person,
   token: string,
   signal: AbortSignal | undefined,
-): Promise<Preview> {
-  const preview = await plane.find(token, signal);
-  const run = preview && (await records.runs.get(preview.runId));
+): Promise<Preview | KnownPreview> {
+  const preview = (await services.plane.find(token, signal)) ?? (await findAsleep(services, { token }));
+  const run = preview && (await services.records.runs.get(preview.runId));
   if (preview !== undefined && run !== undefined && mayManage(person, run)) return preview;
-  throw new PortholeError('preview_not_found', 'You have no such preview', {
+  throw noSuchPreview();
+}
+
+function noSuchPreview(): PortholeError {
+  return new PortholeError('preview_not_found', 'You have no such preview', {
     remedy: 'GET /api/runs/{id}/sandbox/port-forward lists those of a run.',
   });
 }
@@ -99,6 +105,7 @@ const LinkDto = z
     label: z.string(),
     level: z.enum(LINK_LEVELS).describe('Who may use it; `link`: everyone who has it'),
     has_password: z.boolean(),
+    may_wake: z.boolean().describe('Whether those who come by it may start the preview while it is stopped'),
     uses: z.number().int().describe('How many visitors came by it'),
     max_uses: z.number().int().nullable().describe('Null: any number'),
     created_by: z.string(),
@@ -114,6 +121,7 @@ function toLinkDto(link: PreviewLink): z.infer<typeof LinkDto> {
     label: link.label,
     level: link.level,
     has_password: link.password !== null,
+    may_wake: link.mayWake,
     uses: link.uses,
     max_uses: link.maxUses,
     created_by: link.createdBy,
@@ -137,6 +145,10 @@ const createLinkRoute = defineRoute('createPreviewLink', 'POST', `${PREVIEW}/lin
         .default('link')
         .describe('Who may use it; `link`: everyone who has it'),
       password: password.optional().describe('Visitors are asked for it'),
+      may_wake: z
+        .boolean()
+        .default(false)
+        .describe('Those who come by it may start the preview while it is stopped'),
       expires_in: z.int().min(60).max(31_536_000).optional().describe('Seconds from now'),
       max_uses: z.int().min(1).max(1_000_000).optional().describe('How many visitors may come by it'),
     })
@@ -145,13 +157,14 @@ const createLinkRoute = defineRoute('createPreviewLink', 'POST', `${PREVIEW}/lin
   errors: ['preview_not_found', 'quota_exceeded'],
   async handle({ params, body, person, signal, headers }, services) {
     const preview = await findOwn(services, person, params.id, signal);
-    const { expires_in: seconds, max_uses: maxUses, ...rest } = body;
+    const { expires_in: seconds, max_uses: maxUses, may_wake: mayWake, ...rest } = body;
     const expiresAt =
       seconds === undefined ? undefined : new Date(services.clock.now().getTime() + seconds * 1_000);
     const { link, secret } = await createLink(services, {
       ...rest,
       preview,
       by: person.user,
+      mayWake,
       maxUses,
       expiresAt,
     });
@@ -246,6 +259,7 @@ const passRoute = defineRoute('createPreviewPass', 'POST', `${PREVIEW}/pass`, {
   errors: ['preview_not_found'],
   async handle({ params, person, signal }, services) {
     const preview = await findOwn(services, person, params.id, signal);
+    if (!isLive(preview)) throw noSuchPreview();
     const pass = await createPass(services, preview, { viewer: person.user, person });
     return json(200, { pass: pass ?? null }, NO_STORE);
   },

@@ -164,6 +164,8 @@ function shape(env: Environment) {
       autoApprove: env.Sandbox__Preview__AutoApprove || env.SANDBOX_PREVIEW_AUTO_APPROVE === true,
       access: env.Sandbox__Preview__Access,
       maxAccess: env.Sandbox__Preview__MaxAccess,
+      maxWakesPerLink: env.Sandbox__Preview__MaxWakesPerLink,
+      maxWakesPerOwner: env.Sandbox__Preview__MaxWakesPerOwner,
       maxPerRun: env.Sandbox__Preview__MaxPerRun,
       maxTotal: env.Sandbox__Preview__MaxTotal,
       readyTimeoutSeconds: env.Sandbox__Preview__ReadyTimeoutSeconds,

@@ -501,6 +501,12 @@ export const EnvironmentSchema = z.object({
     .enum(ACCESS_LEVELS)
     .default('link')
     .describe('The widest level of access that an owner may set'),
+  Sandbox__Preview__MaxWakesPerLink: whole(0, 10_000)
+    .default(6)
+    .describe('How often in an hour the visitors by one link may start a stopped preview'),
+  Sandbox__Preview__MaxWakesPerOwner: whole(0, 100_000)
+    .default(30)
+    .describe('How often in an hour visitors may start stopped previews of one owner; the owner may always'),
   Sandbox__Preview__MaxPerRun: whole(1, 1_000)
     .default(3)
     .describe('Maximum number of live previews of a run'),

@@ -17,6 +17,8 @@ export const previewOptions = (change: Partial<PreviewOptions> = {}): PreviewOpt
   autoApprove: false,
   access: 'link',
   maxAccess: 'link',
+  maxWakesPerLink: 6,
+  maxWakesPerOwner: 30,
   maxPerRun: 3,
   maxTotal: 20,
   readyTimeoutSeconds: 10,

@@ -61,6 +61,7 @@ describe('migrations', () => {
       'preview_links',
       'preview_tombstones',
       'preview_visits',
+      'preview_wakes',
       'run_events',
       'run_viewers',
       'runs',

@@ -74,6 +74,8 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
       enabled: true,
       access: 'link',
       maxAccess: 'link',
+      maxWakesPerLink: 0,
+      maxWakesPerOwner: 0,
       zoneSuffix: zone,
       gatewayName: gateway.name,
       gatewayNamespace: namespaces.gateway,

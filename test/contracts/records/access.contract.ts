@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { PreviewLink } from '#core/previews/access-store.ts';
 import type { Records } from '#core/records.ts';
-import { minutes, NOON } from './samples.ts';
+import { ALICE, BOB, minutes, NOON } from './samples.ts';
 
 function link(id: string, rest: Partial<PreviewLink> = {}): PreviewLink {
   return {
@@ -12,6 +12,7 @@ function link(id: string, rest: Partial<PreviewLink> = {}): PreviewLink {
     level: 'link',
     digest: 'digest',
     password: null,
+    mayWake: false,
     uses: 0,
     maxUses: null,
     createdBy: 'alice',
@@ -125,6 +126,27 @@ export function accessContract(instances: () => { readonly records: Records; rea
       expect(await there.forget(minutes(2))).toBe(2);
       expect((await here.links('run_1', 3000)).map(({ id }) => id)).toEqual(['lnk_2']);
       expect(await here.visits('run_1', 3000, 10)).toEqual([]);
+    });
+
+    test('counts starts by visitors up to the budget of a link and of an owner, of many at once', async () => {
+      const budget = { perLink: 2, perOwner: 5 };
+      const wake = (at: number, linkId: string, owner = ALICE) =>
+        (at % 2 ? here : there).addWake({ owner, linkId, at: minutes(at % 9) }, minutes(-1), budget);
+      const counted = async (count: number, linkId: string, owner = ALICE) =>
+        (await Promise.all(Array.from({ length: count }, (_, at) => wake(at, linkId, owner)))).filter(Boolean)
+          .length;
+      expect(await counted(10, 'lnk_1')).toBe(2);
+      expect(await counted(10, '')).toBe(3);
+      expect(await counted(1, 'lnk_2')).toBe(0);
+      expect(await counted(3, 'lnk_1', BOB)).toBe(2);
+      expect(await here.addWake({ owner: ALICE, linkId: '', at: minutes(30) }, minutes(20), budget)).toBe(
+        true,
+      );
+    });
+
+    test('stores whether a link may start its preview', async () => {
+      await here.addLink(link('lnk_1', { mayWake: true }), 9);
+      expect((await there.link('lnk_1'))?.mayWake).toBe(true);
     });
   });
 }

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { EndReason, Tombstone } from '#core/previews/preview-records.ts';
 import type { Records } from '#core/records.ts';
-import { fresh, hash, minutes, tombstone } from './samples.ts';
+import { aRun, aSandbox, fresh, hash, minutes, tombstone } from './samples.ts';
 
 const REASONS: readonly EndReason[] = ['stopped', 'expired', 'max_lifetime', 'orphaned'];
 
@@ -182,6 +182,37 @@ export function previewsContract(
       expect(await records.previews.forget(minutes(2))).toBe(1);
       expect(await peer.previews.tombstone(hash('a'))).toBeUndefined();
       expect(await peer.previews.tombstone(hash('b'))).toBeDefined();
+    });
+
+    test('are found by the beginning of their hash', async () => {
+      const stone = { ...tombstone(`ab${hash('1').slice(2)}`, 'expired'), targetPort: 3000 };
+      await records.previews.bury([stone, tombstone(`ac${hash('1').slice(2)}`, 'stopped')]);
+      const prefix = stone.tokenSha256.slice(0, 20);
+      expect(await peer.previews.tombstoneNamed(prefix)).toEqual(stone);
+      expect(await peer.previews.tombstoneNamed(`f${prefix.slice(1)}`)).toBeUndefined();
+    });
+
+    test('are kept while visitors may start them again', async () => {
+      const names = ['a', 'b'].map((name) => `${fresh()}${name}`);
+      const [kept = '', gone = ''] = names;
+      for (const id of names) {
+        await records.sandboxes.create(aSandbox(id));
+        await records.runs.create(aRun(`run-${id}`, { sandboxId: id }));
+      }
+      await records.sandboxes.setDesired(kept, 'stopped');
+      await records.sandboxes.setDesired(gone, 'destroyed');
+      const expired = (name: string, id: string) => ({
+        ...tombstone(hash(name), 'expired'),
+        runId: `run-${id}`,
+      });
+      await records.previews.bury([
+        { ...expired('1', kept), targetPort: 3000 },
+        expired('2', kept),
+        { ...expired('3', gone), targetPort: 3000 },
+        { ...expired('4', kept), targetPort: 3000, reason: 'orphaned' },
+      ]);
+      expect(await peer.previews.forget(minutes(9))).toBe(3);
+      expect(await peer.previews.tombstone(hash('1'))).toMatchObject({ targetPort: 3000 });
     });
   });
 }
