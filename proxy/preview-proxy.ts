@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { endWith } from './front/raw-answer.ts';
 import type { AccessGate, Visit } from './access/access-gate.ts';
 import { answerPreflight, enter, sendAway } from './access/entrance.ts';
+import { answerWithScript } from './localhost/localhost-script.ts';
 import { HttpExchange } from './exchange/http-exchange.ts';
 import { PreviewBackend } from './exchange/preview-backend.ts';
 import { type OwnPath, ownPath, type SiblingPath } from './own-path.ts';
@@ -185,6 +186,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
           });
           return;
         }
+        if (found.kind === 'live' && path?.kind === 'localhost') return answerWithScript(req, res);
         const decision = decide(found, req, false, path);
         if ('location' in decision) {
           sendAway(req, res, decision.location);

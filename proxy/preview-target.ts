@@ -17,6 +17,11 @@ export interface PreviewTarget {
   readonly token: string;
   /** @default - everyone who has the URL may pass */
   readonly access?: AccessPolicy | undefined;
+  /**
+   * Its pages reach `http://localhost:{port}` as a part of its host.
+   * @default false
+   */
+  readonly mapsLocalhost?: boolean | undefined;
 }
 
 /** Result of looking a token up in the store of previews. */

@@ -49,6 +49,7 @@ const StoredSchema = PreviewFactsSchema.extend({
   token: z.string().refine(isPreviewToken),
   createdAt: PreviewFactsSchema.shape.startedAt,
   access: PreviewAccessSchema.optional(),
+  mapsLocalhost: z.boolean().optional(),
   localPort: z.number(),
   uid: z.string(),
   version: z.string(),

@@ -25,6 +25,8 @@ export interface Preview extends Omit<PreviewFacts, 'expiresAt' | 'maxUntil'> {
    * @default - everyone who has its URL, or the serving process alone knows it
    */
   readonly access?: PreviewAccess | undefined;
+  /** @default - false, or the serving process alone knows it */
+  readonly mapsLocalhost?: boolean | undefined;
   /** Distinguishes this object from a later one of the same name. */
   readonly uid: string;
   /** Changes with every write (`resourceVersion`). */
@@ -37,6 +39,11 @@ export interface PreviewSpec extends PreviewFacts {
   readonly org?: string | undefined;
   /** @default - everyone who has its URL may open it */
   readonly access?: PreviewAccess | undefined;
+  /**
+   * Whether its pages reach `http://localhost:{port}` as a part of its host.
+   * @default false
+   */
+  readonly mapsLocalhost?: boolean | undefined;
 }
 
 export type Readiness =

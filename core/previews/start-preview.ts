@@ -15,6 +15,7 @@ import {
   type ReapReason,
 } from './preview-events.ts';
 import { isPastMaximum, maxUntil, slidingExpiry } from './preview-lifetime.ts';
+import { mapsLocalhost } from '../sandboxes/sandbox-environment.ts';
 import { accessOf } from './preview-access.ts';
 import { checkTargetPort, type PreviewOptions, tooManyPreviews } from './preview-limits.ts';
 import type { Preview, PreviewFilter, PreviewPlane, Readiness } from './preview-plane.ts';
@@ -257,9 +258,10 @@ async function startOnce(
 ): Promise<StartedPreview | undefined> {
   const { plane, records, tokens, clock } = deps;
   const { run, targetPort, rotate, by } = start;
-  const [generation, access] = await Promise.all([
+  const [generation, access, sandbox] = await Promise.all([
     records.previews.generation(run.id, targetPort),
     accessOf(deps, { runId: run.id, targetPort }),
+    records.sandboxes.get(run.sandboxId),
   ]);
   // A rotating start has already incremented it once.
   const own = rotate === true ? 1 : 0;
@@ -279,6 +281,7 @@ async function startOnce(
       expiresAt: slidingExpiry(startedAt, limit, deps.previewSettings),
       maxUntil: limit,
       access: isDefault(access) ? undefined : access,
+      mapsLocalhost: mapsLocalhost(sandbox?.env ?? {}),
     },
     signal,
   );

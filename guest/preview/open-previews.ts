@@ -66,7 +66,10 @@ export class OpenPreviews {
     const known = this.find(request.host);
     // Functions may overtake each other.
     const isLate = isOutdated(request.access, known?.request.access);
-    const opened = isLate ? { ...request, access: known?.request.access } : request;
+    const access = isLate ? known?.request.access : request.access;
+    // A change of the access says nothing about it.
+    const mapsLocalhost = request.maps_localhost ?? known?.request.maps_localhost;
+    const opened = { ...request, access, maps_localhost: mapsLocalhost };
     this.#put(port, opened, false, known?.port === port && !known.closed ? known : {});
     this.#save();
   }

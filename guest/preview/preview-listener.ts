@@ -122,13 +122,17 @@ function lookUp(previews: OpenPreviews, key: string): PreviewLookup {
   return { kind: 'live', target: targetOf(preview) };
 }
 
-function targetOf({ port, request: { host, run, access } }: OpenPreview): PreviewTarget {
+function targetOf({
+  port,
+  request: { host, run, access, maps_localhost: mapsLocalhost },
+}: OpenPreview): PreviewTarget {
   return {
     token: `${port} ${hostnameOf(host)}`,
     runId: run,
     sandboxId: '',
     targetPort: port,
     access,
+    mapsLocalhost,
   };
 }
 

@@ -50,6 +50,11 @@ export const openPreviewRequest = z.object({
    */
   direct: z.optional(z.boolean()),
   /**
+   * Its pages reach `http://localhost:{port}` as a part of its host.
+   * @default - as known, else false
+   */
+  maps_localhost: z.optional(z.boolean()),
+  /**
    * Who may pass.
    * @default - everyone who has the URL
    */

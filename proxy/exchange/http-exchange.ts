@@ -1,5 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asksForScript, HotReloadPort, isPlainScript } from '../hot-reload-port.ts';
+import { asksForPage, ElementInsertion, isPlainPage, policiesOf } from '../localhost/insert-element.ts';
+import { localhostElement } from '../localhost/localhost-script.ts';
+import type { PreviewTarget } from '../preview-target.ts';
 import { hintedLinks } from './early-hints.ts';
 import type { Visit } from '../access/access-gate.ts';
 import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
@@ -20,6 +23,19 @@ import type { ConnectionUser, UpstreamConnection } from '../upstream/upstream-co
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const CRLF = '\r\n';
 
+/** Changes a body, streaming. */
+interface BodyRewriter {
+  /** Returns the bytes that may be sent. */
+  push(part: Buffer): Buffer;
+  /** Returns the last bytes, including those held back. */
+  finish(last?: Buffer): Buffer;
+}
+
+function rewrites(req: IncomingMessage, { mapsLocalhost }: PreviewTarget): 'script' | 'page' | undefined {
+  if (asksForScript(req)) return 'script';
+  return mapsLocalhost === true && asksForPage(req) ? 'page' : undefined;
+}
+
 /**
  * One request and its response, streamed both ways. Ends with the response's `close`, for any
  * reason.
@@ -33,8 +49,9 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   readonly #expectsContinue: boolean;
   readonly #admitted: AdmittedRequest;
   readonly #framing: BodyFraming;
-  readonly #isScript: boolean;
-  #hotReload: HotReloadPort | undefined;
+  /** What may be rewritten in the answer, which is then requested without encoding. */
+  readonly #rewrites: 'script' | 'page' | undefined;
+  #rewriter: BodyRewriter | undefined;
   /**
    * May be sent again if a kept-alive connection turns out to be dead: safe, and no part of it is
    * consumed.
@@ -73,7 +90,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#expectsContinue = request.expectsContinue;
     this.#admitted = request.admitted;
     this.#framing = bodyFraming(request.req);
-    this.#isScript = asksForScript(request.req);
+    this.#rewrites = rewrites(request.req, backend.target);
     this.#repeatable = !this.#hasBody && SAFE_METHODS.has(request.req.method ?? '');
   }
 
@@ -126,7 +143,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     const head = requestHead(this.#req, this.#admitted.view, {
       origin: this.#admitted.origin,
       upgrade: false,
-      plain: this.#isScript,
+      plain: this.#rewrites !== undefined,
       client: this.#admitted.client,
       viewer: this.#admitted.visit?.about,
     });
@@ -204,16 +221,25 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   head(head: ResponseHead): void {
     this.#headSent = true;
     const { view } = this.#admitted;
-    const sent = responseHeaders(head, view, this.#deps.frameAncestors(this.#backend.target));
+    this.#rewriter = this.#rewriterOf(head);
+    // The length of a page that gets an element differs from the app's.
+    const framed = this.#rewriter instanceof ElementInsertion ? { ...head, contentLength: undefined } : head;
+    const sent = responseHeaders(framed, view, this.#deps.frameAncestors(this.#backend.target));
     const headers = this.#admitted.visit === undefined ? sent : privateHeaders(sent);
     if (this.#admitted.setCookie !== undefined) headers.push('Set-Cookie', this.#admitted.setCookie);
-    if (this.#isScript && isPlainScript(head)) this.#hotReload = new HotReloadPort(view.targetPort);
     this.#res.writeHead(head.status, head.reason, headers);
     this.#deps.metrics.answered(head.status, 'app');
   }
 
+  #rewriterOf(head: ResponseHead): BodyRewriter | undefined {
+    const { below, targetPort } = this.#admitted.view;
+    if (this.#rewrites === 'script' && isPlainScript(head)) return new HotReloadPort(targetPort);
+    if (this.#rewrites !== 'page' || !isPlainPage(head)) return undefined;
+    return new ElementInsertion(localhostElement(below?.pagePort ?? targetPort, policiesOf(head)));
+  }
+
   body(sent: Buffer): void {
-    const part = this.#hotReload?.push(sent) ?? sent;
+    const part = this.#rewriter?.push(sent) ?? sent;
     if (part.length === 0) return;
     this.#toClient += part.length;
     const { socket } = this.#res;
@@ -243,7 +269,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   end(sent: Buffer | undefined, reusable: boolean): void {
     this.#over = true;
     const connection = this.#release();
-    const last = this.#hotReload?.finish(sent) ?? sent;
+    const last = this.#rewriter?.finish(sent) ?? sent;
     if (last === undefined || last.length === 0) this.#res.end();
     else {
       this.#toClient += last.length;

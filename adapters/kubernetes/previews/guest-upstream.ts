@@ -26,7 +26,7 @@ export interface VisitOptions {
 
 type OpenedPreview = Pick<
   PreviewSpec,
-  'sandboxId' | 'targetPort' | 'runId' | 'maxUntil' | 'token' | 'access'
+  'sandboxId' | 'targetPort' | 'runId' | 'maxUntil' | 'token' | 'access' | 'mapsLocalhost'
 >;
 
 /** The guests as the upstream of previews, or as what sees their use. */
@@ -62,7 +62,7 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
   const hostOf = (url: string): string => new URL(url).host;
 
   const push = async (
-    { sandboxId, targetPort, runId, maxUntil, token, access }: OpenedPreview,
+    { sandboxId, targetPort, runId, maxUntil, token, access, mapsLocalhost }: OpenedPreview,
     url: string,
     signal: AbortSignal | undefined,
   ): Promise<void> => {
@@ -73,6 +73,7 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       expires_at: maxUntil.toISOString(),
       frame_ancestors: [...frameAncestors],
       ...(direct && { direct }),
+      ...(mapsLocalhost !== undefined && { maps_localhost: mapsLocalhost }),
       ...(access !== undefined &&
         visits !== undefined && {
           access: {

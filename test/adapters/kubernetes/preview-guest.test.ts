@@ -100,6 +100,13 @@ describe('a preview by way of the guest', () => {
     expect(await fixture.plane.findNamed(preview.name)).toEqual(preview);
   });
 
+  test('tells its guest that its pages reach localhost, which a change of the access leaves as it is', async () => {
+    const { preview } = await fixture.plane.open(fixture.spec({ mapsLocalhost: true }));
+    expect(seen[0]).toContain('"maps_localhost":true');
+    await fixture.plane.setAccess(preview, { level: 'link', epoch: 1, revoked: [] });
+    expect(seen[1]).not.toContain('maps_localhost');
+  });
+
   test('is not opened, nor limited, by a guest that would serve everyone', async () => {
     const spec = fixture.spec();
     answer = () => ({ previews: [{ ...usage, host: hostOf(spec.token) }] });

@@ -178,6 +178,15 @@ test('keeps what was decided last, in whichever order it arrives', async () => {
   expect(await status()).toBe(200);
 });
 
+test('keeps that pages map localhost when the access changes, and over a restart', async () => {
+  const request = { host, run: 'run_1', expires_at: new Date(Date.now() + 60_000).toISOString() };
+  previews.open(app.port, { ...request, frame_ancestors: [], maps_localhost: true });
+  open({});
+  await stopGuest();
+  await startGuest();
+  expect(previews.find(host)?.request.maps_localhost).toBe(true);
+});
+
 test('asks visitors to enter again after a restart, and stays limited', async () => {
   open({});
   const cookie = await enter(ticket());
