@@ -32,7 +32,7 @@ const EVENTS: Readonly<Record<ActivityType, readonly [meaning: string, data: str
   'inbox.replied': ['The comment got a reply', '`message`, `reply_to`, `by`, `user`'],
   'tool.approval_required': [
     'An agent asks for an approval',
-    '`request_id`, `display_id`, `tool`, `message`, `expires_at`, and the arguments of the tool',
+    '`request_id`, `display_id`, `tool`, `message`, `expires_at`, and the arguments of the tool; with `level`, who will be able to open the preview',
   ],
   'tool.approved': [
     'A request was approved, by a person or by a policy',

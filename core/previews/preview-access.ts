@@ -53,6 +53,15 @@ export async function accessOf(
   return allowedAccess(await records.access.get(runId, targetPort), previewSettings);
 }
 
+/** Who can open a preview, as a sentence for the person who is asked about it. */
+export const AUDIENCES: Readonly<Record<AccessLevel, string>> = {
+  owner: 'Only the owner of the run and admins can see the app.',
+  org: "Everyone in the owner's organisation can see the app.",
+  signed_in: 'Everyone who is signed in can see the app.',
+  password: 'Everyone who knows its password can see the app.',
+  link: 'Anyone with the URL can see the app.',
+};
+
 export interface AccessChange {
   readonly preview: Preview | KnownPreview;
   readonly level: AccessLevel;

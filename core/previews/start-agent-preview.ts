@@ -1,4 +1,6 @@
 import { PortholeError } from '#base/errors.ts';
+import { type AccessLevel, isWider } from '#protocol/preview-access.ts';
+import { accessOf, AUDIENCES } from './preview-access.ts';
 import {
   checkRoom,
   checkStart,
@@ -48,11 +50,13 @@ export async function startAgentPreview(
   const met = rotate === true ? undefined : await reuseExistingPreview(deps, start, token, signal);
   if (met !== undefined) return met;
 
-  const call = toolCall(start, generation);
+  const { level } = await accessOf(deps, { runId: run.id, targetPort });
+  const call = toolCall(start, { generation, level });
   await checkRoom(deps, { run, token }, signal);
   if (await grantBeforehand(deps, call)) return startPreview(deps, start, signal);
   const approval = await waitForApproval(deps, call, waiting);
   await checkCallerStill(deps, start);
+  await checkLevelStill(deps, start, level);
   // Runs to its end without the caller's signal: a caller that leaves now must not keep an approval
   // that has already opened a preview.
   const started = await startPreview(deps, { ...start, generation });
@@ -62,8 +66,14 @@ export async function startAgentPreview(
   return started;
 }
 
-/** An approval applies to one generation of the port: after a stop a new approval is needed. */
-function toolCall({ run, targetPort, rotate, by }: PreviewStart, generation: number): ToolCall {
+/**
+ * An approval applies to one generation of the port, and to one level: after a stop, or for more
+ * people, a new approval is needed.
+ */
+function toolCall(
+  { run, targetPort, rotate, by }: PreviewStart,
+  { generation, level }: { readonly generation: number; readonly level: AccessLevel },
+): ToolCall {
   const rotates = rotate === true;
   return {
     run,
@@ -71,12 +81,13 @@ function toolCall({ run, targetPort, rotate, by }: PreviewStart, generation: num
     byAgent: by === 'agent',
     args: {
       target_port: targetPort,
+      level,
       ...(rotates ? { rotate: true } : {}),
       ...(generation > 0 ? { generation } : {}),
     },
     message: rotates
-      ? `Revoke the preview URL of port ${targetPort} and open a new one? Anyone with the URL can see the app.`
-      : `Open a live preview of port ${targetPort}? Anyone with the URL can see the app.`,
+      ? `Revoke the preview URL of port ${targetPort} and open a new one? ${AUDIENCES[level]}`
+      : `Open a live preview of port ${targetPort}? ${AUDIENCES[level]}`,
   };
 }
 
@@ -92,5 +103,20 @@ async function checkCallerStill(
   throw new PortholeError(
     'run_ended',
     `Run ${run.id} completed while its agent waited for the approval: its owner may still start the preview.`,
+  );
+}
+
+/** @throws PortholeError `preview_conflict` if more people could open it than were approved */
+async function checkLevelStill(
+  deps: StartAgentPreviewDeps,
+  { run, targetPort }: PreviewStart,
+  approved: AccessLevel,
+): Promise<void> {
+  const { level } = await accessOf(deps, { runId: run.id, targetPort });
+  if (!isWider(level, approved)) return;
+  throw new PortholeError(
+    'preview_conflict',
+    `The level of port ${targetPort} became ${level} while the approval of ${approved} was pending`,
+    { remedy: 'start it again: its owner is asked about the new level.' },
   );
 }

@@ -8,6 +8,7 @@ import { type Caller, listedOwner, requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#base/errors.ts';
 import { askedHost, denyHost } from '#core/network/change-network.ts';
 import { findRun } from '#core/runs/find-run.ts';
+import { ACCESS_LEVELS } from '#protocol/preview-access.ts';
 import {
   eventStream,
   FIRST_FRAME,
@@ -115,6 +116,10 @@ const WaitingApprovalDto = z
     owner: z.string().describe('The owner of the run'),
     tool: z.string(),
     arguments: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+    level: z
+      .enum(ACCESS_LEVELS)
+      .nullable()
+      .describe('Who will be able to open the preview; null if the request is not about one'),
     message: z.string().describe('What the agent asks'),
     requested_at: z.iso.datetime(),
     expires_at: z.iso.datetime().describe('Deadline for the decision'),
@@ -135,6 +140,7 @@ export function toWaitingApprovals(waiting: readonly WaitingApproval[]): z.infer
       owner: each.owner.user,
       tool: each.tool,
       arguments: { ...each.args },
+      level: ACCESS_LEVELS.find((level) => level === each.args['level']) ?? null,
       message: each.message,
       requested_at: each.requestedAt.toISOString(),
       expires_at: each.expiresAt.toISOString(),

@@ -18,6 +18,7 @@ const ASKED = {
   owner: 'alice',
   tool: 'start_preview',
   arguments: { target_port: 3000 },
+  level: 'link' as const,
   message: 'Open it?',
   requested_at: '2026-03-01T12:00:00.000Z',
   expires_at: '2026-03-01T12:05:00.000Z',
@@ -36,6 +37,9 @@ describe('approval labels', () => {
 
   test('show the consequence, or the agent’s reason, truncated', () => {
     expect(consequenceOf(ASKED)).toBe('Anyone with the link can see the app.');
+    expect(consequenceOf({ ...ASKED, level: 'org' })).toBe(
+      'Everyone in the owner’s organisation can see the app.',
+    );
     expect(consequenceOf(ROTATE)).toContain('The current link ends.');
     expect(consequenceOf(OTHER)).toBe(`It says: “${'x'.repeat(299)}…”`);
   });

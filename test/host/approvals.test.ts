@@ -52,6 +52,7 @@ describe('a preview that the agent asks for', () => {
       display_id: id.slice(-8),
       tool: 'start_preview',
       target_port: 3000,
+      level: 'link',
       message: 'Open a live preview of port 3000? Anyone with the URL can see the app.',
       expires_at: new Date(clock.now().getTime() + 300_000).toISOString(),
     });

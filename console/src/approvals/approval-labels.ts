@@ -1,5 +1,6 @@
 import { plainText } from '../../../base/plain-text.ts';
 import type { Api } from '../api/api.ts';
+import { audienceOf } from '../previews/access-labels.ts';
 
 export type WaitingApproval = Api['GET /api/approvals']['answer']['approvals'][number];
 
@@ -39,14 +40,15 @@ export function questionOf(approval: Asked): string {
 }
 
 /** The effect of an approval. */
-export function consequenceOf(approval: Pick<WaitingApproval, 'arguments' | 'message' | 'tool'>): string {
+export function consequenceOf(
+  approval: Pick<WaitingApproval, 'arguments' | 'level' | 'message' | 'tool'>,
+): string {
   if (destinationOf(approval) !== undefined) {
     return `What runs there can then send what it knows to that host. It says: “${plainText(approval.message, 300)}”`;
   }
   if (portOf(approval) === undefined) return `It says: “${plainText(approval.message, 300)}”`;
-  return approval.arguments['rotate'] === true
-    ? 'The current link ends. Anyone with the new link can see the app.'
-    : 'Anyone with the link can see the app.';
+  const audience = `${audienceOf(approval.level ?? 'link')}.`;
+  return approval.arguments['rotate'] === true ? `The current link ends. ${audience}` : audience;
 }
 
 /** Label of a run for its owner. */

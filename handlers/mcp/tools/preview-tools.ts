@@ -71,10 +71,11 @@ function liveText(live: string, page: PageResult | undefined): string {
 }
 
 /** Tells the client that the call waits for a person. */
-function reportWaiting(context: ToolContext, { id, requestedAt, expiresAt }: ApprovalRecord): void {
+function reportWaiting(context: ToolContext, { id, message, requestedAt, expiresAt }: ApprovalRecord): void {
   const seconds = Math.round((expiresAt.getTime() - requestedAt.getTime()) / 1_000);
   const until = expiresAt.toISOString();
-  context.waitsFor(`Waiting for a person to approve (request ${displayId(id)}, until ${until}).`, seconds);
+  const request = `request ${displayId(id)}, until ${until}`;
+  context.waitsFor(`Waiting for a person to approve (${request}): ${message}`, seconds);
 }
 
 /**

@@ -13,6 +13,8 @@ Restart = Literal["always", "on-failure", "never"]
 OnExit = Literal["keep", "delete"]
 # With the owner's organisation: not at all, to see the run, or also to work in its sandbox.
 Sharing = Literal["private", "view", "work"]
+# Who may open a preview, from the strictest to the widest.
+AccessLevel = Literal["owner", "org", "signed_in", "password", "link"]
 # Of a policy: its port in this run, any port in this run, or any port in all your runs.
 PolicyScope = Literal["port", "run", "always"]
 # `once` approves this call alone.
@@ -91,6 +93,8 @@ class Approval(TypedDict):
     request_id: str
     run_id: str
     tool: str
+    # Who will be able to open the preview, if the request is about one.
+    level: AccessLevel | None
     message: str
     requested_at: str
     expires_at: str

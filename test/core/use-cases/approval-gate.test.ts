@@ -43,6 +43,7 @@ describe('a preview that an agent requests', () => {
       display_id: id.slice(-8),
       tool: 'start_preview',
       target_port: 3000,
+      level: 'link',
     };
     expect(reported[0]?.data).toEqual({
       ...about,

@@ -128,7 +128,9 @@ export function mcpCalls(porthole: () => TestHost, { overHttp }: McpClients): vo
       const asking = callTool(client, 'start_preview', { port: 3000 }, { onprogress });
       expect(await first).toMatchObject({
         total: 300,
-        message: expect.stringMatching(/^Waiting for a person to approve \(request \w+, until 20.*Z\)\.$/),
+        message: expect.stringMatching(
+          /^Waiting for a person to approve \(request \w+, until 20.*Z\): Open a live preview of port \d+\? Anyone/,
+        ),
       });
       expect((await decideOn(await requested(), 'approve')).status).toBe(200);
       expect((await asking).text).toMatch(URL_IN);
