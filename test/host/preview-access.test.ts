@@ -2,7 +2,8 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { PASS_MS, signTicket, TICKET_MS, type VisitTicket } from '#protocol/guest/visit-tickets.ts';
-import { ADA_ADMIN, ALICE, BOB, CAROL } from './support/people.ts';
+import { ACCESS_MATRIX, ALL_ANSWER, ALL_REFUSED, CALLERS } from './support/access-matrix.ts';
+import { ALICE, BOB } from './support/people.ts';
 import { PreviewVisitors } from './support/preview-visitors.ts';
 import { startPreview } from './support/runs.ts';
 
@@ -15,29 +16,19 @@ afterAll(() => v.porthole.end());
 beforeEach(() => v.setLevel('owner'));
 
 describe('each level', () => {
-  /** Who passes: with a ticket at once, or after a sign-in or a password. */
-  const LEVELS = {
-    owner: { alice: true, ada: true, carol: false, bob: false, anonymous: 'sign_in' },
-    org: { alice: true, ada: true, carol: true, bob: false, anonymous: 'sign_in' },
-    signed_in: { alice: true, ada: true, carol: true, bob: true, anonymous: 'sign_in' },
-    password: { alice: true, ada: true, carol: 'password', bob: 'password', anonymous: 'password' },
-  } as const;
-  const KEYS = { alice: ALICE, ada: ADA_ADMIN, carol: CAROL, bob: BOB, anonymous: undefined } as const;
-  const table = Object.entries(LEVELS).flatMap(([level, callers]) =>
-    Object.entries(callers).map(([caller, passes]) => [level, caller, passes] as const),
-  );
-
-  test.each(table)('%s lets %s pass: %s', async (level, caller, passes) => {
+  test.each(ACCESS_MATRIX)('%s lets %s enter: %s', async (level, caller, enters) => {
     await v.setLevel(level, level === 'password' ? { password: 'open sesame' } : {});
-    expect(await v.seen({})).toBe(false);
-    const key = KEYS[caller as keyof typeof KEYS];
+    const key = CALLERS[caller];
     const { status, entry } = await v.open(key);
-    if (passes === true) expect(await v.seen({ cookie: await v.enter(key) })).toBe(true);
-    else if (passes === false) expect([status, entry.ticket]).toEqual([403, undefined]);
-    else expect(entry).toEqual({ needs: passes });
-    if (passes === 'password') {
+    if (enters === false) expect([status, entry.ticket]).toEqual([403, undefined]);
+    else if (enters !== true) expect(entry).toEqual({ needs: enters });
+    if (enters === 'password') {
       expect((await v.open(key, { password: 'close sesame' })).status).toBe(403);
-      expect(await v.seen({ cookie: await v.enter(key, { password: 'open sesame' }) })).toBe(true);
+    }
+    expect(await v.statuses()).toEqual(ALL_REFUSED);
+    if (enters === true || enters === 'password') {
+      const cookie = await v.enter(key, enters === 'password' ? { password: 'open sesame' } : {});
+      expect(await v.statuses(cookie)).toEqual(ALL_ANSWER);
     }
   });
 

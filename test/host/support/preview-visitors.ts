@@ -1,4 +1,6 @@
+import { type ClientRequest, request, type RequestOptions } from 'node:http';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { PAGE_REQUESTS, statusOf } from './access-matrix.ts';
 import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE } from './people.ts';
 import { type MadeRun, makeRun, startPreview, type StartedPreview } from './runs.ts';
 
@@ -23,6 +25,9 @@ interface Entry {
   readonly url?: string;
 }
 
+/** Sends a request to a preview, whose host is in its headers. */
+type Connect = (options: RequestOptions) => ClientRequest;
+
 /** A preview of alice's, and browsers that visit it with the sessions of people. */
 export class PreviewVisitors {
   readonly porthole: TestHost;
@@ -31,22 +36,33 @@ export class PreviewVisitors {
   readonly secrets: string[] = [];
   readonly sessions = new Map<string, string>();
   preview: StartedPreview;
+  readonly #connect: Connect;
 
-  private constructor(porthole: TestHost, run: MadeRun, preview: StartedPreview) {
+  private constructor(porthole: TestHost, run: MadeRun, preview: StartedPreview, connect: Connect) {
     this.porthole = porthole;
     this.run = run;
     this.preview = preview;
+    this.#connect = connect;
   }
 
-  /** @param port of the app; sandboxes without isolation share the ports of the machine */
-  static async start(port: number): Promise<PreviewVisitors> {
-    const porthole = await startTestHost(PEOPLE);
+  /**
+   * @param port of the app; sandboxes without isolation share the ports of the machine
+   * @param connect to previews. @default those of `porthole`
+   */
+  static async start(port: number, porthole?: TestHost, connect?: Connect): Promise<PreviewVisitors> {
+    porthole ??= await startTestHost(PEOPLE);
     const run = await makeRun(porthole, ALICE);
     const body = { argv: ['node', '-e', APP, String(port)], port };
     await porthole.call('PUT', `/v1/sandbox/${run.sandboxId}/servers/web`, { body, token: ALICE });
     const preview = await startPreview(porthole, run.runId, port, ALICE);
     if (!preview.ready) throw new Error(`the app is not ready: ${preview.reason}`);
-    const visitors = new PreviewVisitors(porthole, run, preview);
+    const ownPort = porthole.host.port;
+    const visitors = new PreviewVisitors(
+      porthole,
+      run,
+      preview,
+      connect ?? ((options) => request({ host: '127.0.0.1', port: ownPort, ...options })),
+    );
     for (const key of [ALICE, BOB, CAROL, ADA_ADMIN]) {
       const { headers } = await porthole.call('POST', '/api/session', { body: { key } });
       visitors.sessions.set(key, cookieIn(headers['set-cookie']));
@@ -98,6 +114,15 @@ export class PreviewVisitors {
 
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     return this.porthole.call('GET', path, { host: this.host, headers });
+  }
+
+  /** The status of each kind of a page's requests, with a cookie or without one. */
+  async statuses(cookie?: string): Promise<Record<string, number>> {
+    const asked = Object.entries(PAGE_REQUESTS).map(async ([kind, options]) => {
+      const headers = { host: this.host, ...options.headers, ...(cookie !== undefined && { cookie }) };
+      return [kind, await statusOf(this.#connect({ agent: false, ...options, headers }))] as const;
+    });
+    return Object.fromEntries(await Promise.all(asked));
   }
 
   /** Whether the app answers. */
