@@ -1,4 +1,4 @@
-import { request, type IncomingHttpHeaders } from 'node:http';
+import { type ClientRequest, type IncomingHttpHeaders, request, type RequestOptions } from 'node:http';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,9 +35,16 @@ export interface TestHost {
   close(): Promise<void>;
 }
 
+/** Begins a request to some server. */
+export type Connect = (options: RequestOptions) => ClientRequest;
+
 /** One HTTP request to a port of 127.0.0.1, with any Host. */
-export function call(
-  port: number,
+export function call(port: number, method: string, path: string, options?: Call): Promise<Answer> {
+  return callBy((to) => request({ host: '127.0.0.1', port, ...to }), method, path, options);
+}
+
+export function callBy(
+  connect: Connect,
   method: string,
   path: string,
   { body, headers = {}, host, token }: Call = {},
@@ -50,36 +57,32 @@ export function call(
         : JSON.stringify(body);
   const isJson = payload !== undefined && typeof body !== 'string' && !(body instanceof Buffer);
   return new Promise((resolve, reject) => {
-    const outgoing = request(
-      {
-        host: '127.0.0.1',
-        port,
-        method,
-        path,
-        agent: false,
-        headers: {
-          ...(host === undefined ? {} : { host }),
-          ...(isJson ? { 'content-type': 'application/json' } : {}),
-          ...(payload === undefined ? {} : { 'content-length': Buffer.byteLength(payload) }),
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-          ...headers,
-        },
+    const outgoing = connect({
+      method,
+      path,
+      agent: false,
+      headers: {
+        ...(host === undefined ? {} : { host }),
+        ...(isJson ? { 'content-type': 'application/json' } : {}),
+        ...(payload === undefined ? {} : { 'content-length': Buffer.byteLength(payload) }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...headers,
       },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.once('error', reject);
-        response.once('end', () => {
-          const text = Buffer.concat(chunks).toString();
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text,
-            json: <T>() => JSON.parse(text) as T,
-          });
+    });
+    outgoing.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text,
+          json: <T>() => JSON.parse(text) as T,
         });
-      },
-    );
+      });
+    });
     outgoing.once('error', reject);
     outgoing.end(payload);
   });

@@ -12,6 +12,8 @@ import { openGuardedStack } from '../guards/guarded-stack.ts';
 
 export interface ClusterHost {
   readonly porthole: TestHost;
+  /** Further hosts with the same settings, which share a database. */
+  readonly replicas: readonly TestHost[];
   /** The namespace of its sandboxes. */
   readonly namespace: string;
   kubectl(...args: readonly string[]): Promise<string>;
@@ -26,6 +28,8 @@ export interface ClusterHostOptions {
   readonly ready?: number;
   /** How guests of the sandboxes are called. @default 'address' */
   readonly reach?: 'address' | 'forward';
+  /** Number of hosts; more than one need a `DATABASE_URL`. @default 1 */
+  readonly hosts?: number;
 }
 
 /**
@@ -78,25 +82,24 @@ export async function openOnClaims(options: ClusterHostOptions = {}): Promise<Cl
 async function open(
   fixture: Cluster,
   namespace: string,
-  { environment, clock, reach = 'address' }: ClusterHostOptions,
+  { environment, clock, reach = 'address', hosts = 1 }: ClusterHostOptions,
   own: { readonly environment: Readonly<Record<string, string>>; readonly end: () => Promise<unknown> },
 ): Promise<ClusterHost> {
   const { https, caFile } = fixture.gateway;
   const before = process.env['KUBECONFIG'];
   process.env['KUBECONFIG'] = fixture.kubeconfig;
-  const porthole = await startTestHost(
-    {
-      PORTHOLE_GATEWAY_PROBE: `https://${https.host}:${https.port}`,
-      PORTHOLE_GATEWAY_CA: caFile,
-      PORTHOLE_GATEWAY_PORT: String(https.port),
-      Sandbox__Preview__Namespace: namespace,
-      PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
-      PORTHOLE_GUEST_REACH: reach,
-      ...own.environment,
-      ...environment,
-    },
-    clock === undefined ? {} : { clock },
-  )
+  const settings = {
+    PORTHOLE_GATEWAY_PROBE: `https://${https.host}:${https.port}`,
+    PORTHOLE_GATEWAY_CA: caFile,
+    PORTHOLE_GATEWAY_PORT: String(https.port),
+    Sandbox__Preview__Namespace: namespace,
+    PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
+    PORTHOLE_GUEST_REACH: reach,
+    ...own.environment,
+    ...environment,
+  };
+  const start = () => startTestHost(settings, clock === undefined ? {} : { clock });
+  const [porthole, ...replicas] = await startAll(start, hosts)
     .catch(async (error: unknown) => {
       await own.end();
       throw error;
@@ -105,13 +108,23 @@ async function open(
       if (before === undefined) delete process.env['KUBECONFIG'];
       else process.env['KUBECONFIG'] = before;
     });
+  if (porthole === undefined) throw new Error('no host was asked for');
   return {
     porthole,
+    replicas,
     namespace,
     kubectl: (...args) => fixture.kubectl([...args, `--namespace=${namespace}`]),
     async end() {
+      for (const replica of replicas) await replica.close();
       await porthole.end();
       await own.end();
     },
   };
+}
+
+/** One after the other: the first one prepares the database. */
+async function startAll(start: () => Promise<TestHost>, count: number): Promise<TestHost[]> {
+  const started: TestHost[] = [];
+  for (let at = 0; at < count; at += 1) started.push(await start());
+  return started;
 }

@@ -1,4 +1,4 @@
-/** Who reaches a preview at each level, and with which requests: asked of a host and of a cluster. */
+/** Who reaches a preview at each level, and by which requests: for one machine and a cluster. */
 import type { ClientRequest } from 'node:http';
 import { ADA_ADMIN, ALICE, BOB, CAROL } from './people.ts';
 

@@ -1,5 +1,11 @@
-import { type ClientRequest, request, type RequestOptions } from 'node:http';
-import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { request } from 'node:http';
+import {
+  type Answer,
+  callBy,
+  type Connect,
+  startTestHost,
+  type TestHost,
+} from '#test/support/in-process-host.ts';
 import { PAGE_REQUESTS, statusOf } from './access-matrix.ts';
 import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE } from './people.ts';
 import { type MadeRun, makeRun, startPreview, type StartedPreview } from './runs.ts';
@@ -24,9 +30,6 @@ interface Entry {
   readonly needs?: string;
   readonly url?: string;
 }
-
-/** Sends a request to a preview, whose host is in its headers. */
-type Connect = (options: RequestOptions) => ClientRequest;
 
 /** A preview of alice's, and browsers that visit it with the sessions of people. */
 export class PreviewVisitors {
@@ -96,7 +99,7 @@ export class PreviewVisitors {
   }
 
   post(ticket: string, path = '/', host = this.host): Promise<Answer> {
-    return this.porthole.call('POST', '/.porthole/enter', {
+    return callBy(this.#connect, 'POST', '/.porthole/enter', {
       host,
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ ticket, path }).toString(),
@@ -113,7 +116,7 @@ export class PreviewVisitors {
   }
 
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-    return this.porthole.call('GET', path, { host: this.host, headers });
+    return callBy(this.#connect, 'GET', path, { host: this.host, headers });
   }
 
   /** The status of each kind of a page's requests, with a cookie or without one. */
