@@ -19,8 +19,8 @@ export interface FrameworkHarness {
   readonly porthole: TestHost;
   /** A browser that resolves the names of previews. */
   readonly browser: Browser;
-  /** Copies the content of a local folder into `app` of a sandbox's workspace. */
-  place(folder: string, sandbox: string): Promise<void>;
+  /** Copies the content of a local folder into `to`, or `app`, of a sandbox's workspace. */
+  place(folder: string, sandbox: string, to?: string): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -59,8 +59,8 @@ export async function openLocalHarness(): Promise<FrameworkHarness> {
   return {
     porthole,
     browser,
-    async place(folder, sandbox) {
-      const target = join(porthole.dataDir, 'sandboxes', sandbox, 'workspace', APP_FOLDER);
+    async place(folder, sandbox, to = APP_FOLDER) {
+      const target = join(porthole.dataDir, 'sandboxes', sandbox, 'workspace', to);
       // Hard links across file systems are impossible.
       await run('cp', ['-al', folder, target]).catch(async () => {
         await run('rm', ['-rf', target]);
