@@ -115,6 +115,7 @@ const Preview = {
   readyTimeoutSeconds: variable('Sandbox__Preview__ReadyTimeoutSeconds'),
   access: variable('Sandbox__Preview__Access'),
   maxAccess: variable('Sandbox__Preview__MaxAccess'),
+  reportContact: variable('Sandbox__Preview__ReportContact'),
   maxWakesPerLink: variable('Sandbox__Preview__MaxWakesPerLink'),
   maxWakesPerOwner: variable('Sandbox__Preview__MaxWakesPerOwner'),
 };

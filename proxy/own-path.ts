@@ -11,13 +11,16 @@ export interface SiblingPath {
   readonly url: string;
 }
 
-export type OwnPath = { readonly kind: 'enter' | 'localhost' } | ({ readonly kind: 'sibling' } & SiblingPath);
+export type OwnPath =
+  | { readonly kind: 'enter' | 'localhost' | 'report' }
+  | ({ readonly kind: 'sibling' } & SiblingPath);
 
 /** Undefined for a path of the app. The first comparison is all that most requests cost. */
 export function ownPath(url: string | undefined): OwnPath | undefined {
   if (url === undefined || !url.startsWith(OWN)) return undefined;
   const path = url.split('?', 1)[0];
   if (path === `${OWN}enter`) return { kind: 'enter' };
+  if (path === `${OWN}report`) return { kind: 'report' };
   if (path === `${OWN}localhost.js`) return { kind: 'localhost' };
   const [prefix, port] = SIBLING.exec(url) ?? [];
   if (prefix === undefined) return undefined;

@@ -73,6 +73,8 @@ export interface PreviewProxyDeps {
   siblings(target: PreviewTarget): Siblings;
   /** @default - previews are open to everyone who has their URL */
   readonly gate?: AccessGate | undefined;
+  /** Where visitors report a preview of this token, whether or not there is one. */
+  reportContact(token: string): string | undefined;
   /** A form of the token that logs may contain. */
   fingerprint(token: string): string;
   readonly log: PreviewProxyLog;

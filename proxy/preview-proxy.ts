@@ -169,6 +169,10 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         answerWithPage(req, res, page, context, expectsContinue);
         deps.metrics.answered(res.statusCode, page);
       };
+      const path = ownPath(req.url);
+      // Before any look-up: it says nothing about the preview.
+      if (path?.kind === 'report')
+        return answer('report', { host: req.headers.host, contact: deps.reportContact(token) });
       const letIn = async (gate: AccessGate, target: PreviewTarget): Promise<void> => {
         if (expectsContinue) res.writeContinue();
         const { host } = deps.visitor(req, target);
@@ -178,7 +182,6 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
       };
       const serve = (found: PreviewLookup): void => {
         if (res.destroyed) return;
-        const path = ownPath(req.url);
         if (deps.gate !== undefined && found.kind === 'live' && path?.kind === 'enter') {
           letIn(deps.gate, found.target).catch((error: unknown) => {
             deps.log.warn({ preview: deps.fingerprint(token), err: error }, 'a visit could not begin');

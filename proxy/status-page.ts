@@ -15,6 +15,8 @@ export type PreviewStatus =
   | 'access_required'
   | 'bad_ticket'
   | 'not_open'
+  /** Asked for: how to report the preview. */
+  | 'report'
   | 'unknown';
 
 export interface StatusPageContext {
@@ -24,6 +26,10 @@ export interface StatusPageContext {
   readonly detail?: string | undefined;
   /** When the client may retry; for `too_many_requests`. */
   readonly retryAfterSeconds?: number | undefined;
+  /** The address of the preview; for `report`. */
+  readonly host?: string | undefined;
+  /** The mail address or the page of the operator; for `report`. */
+  readonly contact?: string | undefined;
 }
 
 export interface StatusPage {
@@ -45,6 +51,7 @@ interface Wording {
   readonly title: string;
   readonly why: string;
   readonly remedy: string;
+  readonly link?: { readonly url: string; readonly text: string };
 }
 
 /** The page for one status: all decided here, no part of a token in it, every value escaped. */
@@ -85,7 +92,8 @@ function prefersHtml(accept: string | undefined): boolean {
   return at >= 0 && (json < 0 || at < json);
 }
 
-function word(status: PreviewStatus, { targetPort, detail }: StatusPageContext): Wording {
+function word(status: PreviewStatus, context: StatusPageContext): Wording {
+  const { targetPort, detail, host = 'of this page', contact } = context;
   const port = targetPort === undefined ? 'the preview’s port' : `port ${targetPort}`;
   switch (status) {
     case 'nothing_listens':
@@ -209,6 +217,15 @@ function word(status: PreviewStatus, { targetPort, detail }: StatusPageContext):
         why: 'The run has no preview of this port, or not one that you may open.',
         remedy: 'Start a preview of the port, with the same access.',
       };
+    case 'report':
+      return {
+        statusCode: 200,
+        mayPass: false,
+        title: 'Report this preview',
+        why: 'It is an app under development. A user runs it, and the operator of this server did not write it. Do not enter passwords or card numbers unless you know who sent you here.',
+        remedy: `To report it, write to ${contact ?? 'the operator of this domain'} and name the address ${host}.`,
+        ...(contact !== undefined && { link: linkTo(contact, host) }),
+      };
     case 'unknown':
       return {
         statusCode: 404,
@@ -220,6 +237,12 @@ function word(status: PreviewStatus, { targetPort, detail }: StatusPageContext):
     default:
       return status satisfies never;
   }
+}
+
+/** The contact is an address of mail or of a page, as the settings require. */
+function linkTo(contact: string, host: string): { readonly url: string; readonly text: string } {
+  if (contact.startsWith('https://')) return { url: contact, text: contact };
+  return { url: `mailto:${contact}?subject=${encodeURIComponent(`Report of ${host}`)}`, text: contact };
 }
 
 const STYLE = `
@@ -239,6 +262,10 @@ function html(wording: Wording): string {
   const looks = wording.mayPass
     ? `<p class="soft" role="status">This page looks again every ${REFRESH_SECONDS} seconds.</p>\n`
     : '';
+  const link =
+    wording.link === undefined
+      ? ''
+      : `<p><a href="${escape(wording.link.url)}">${escape(wording.link.text)}</a></p>\n`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -254,7 +281,7 @@ ${refresh}<title>${escape(wording.title)}</title>
 <h1>${escape(wording.title)}</h1>
 <p>${escape(wording.why)}</p>
 <p>${escape(wording.remedy)}</p>
-${looks}</main>
+${link}${looks}</main>
 </body>
 </html>
 `;

@@ -62,6 +62,7 @@ export function createLoopbackPlane({
     dial: (target, signal) => sandboxes.dial(target.sandboxId, target.targetPort, signal),
     dialFailure,
     visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    reportContact: () => undefined,
     fingerprint: tokenFingerprint,
     touched: nothing,
     frameAncestors: () => [],

@@ -29,6 +29,7 @@ export async function serveGateway(targetPort: number, dial: () => Promise<Duple
     dial,
     dialFailure: () => 'unreachable',
     visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    reportContact: () => 'abuse@porthole.test',
     fingerprint: () => 'bench',
     touched: nothing,
     siblings: () => NO_SIBLINGS,

@@ -26,6 +26,8 @@ export interface PreviewOptions {
   readonly access: AccessLevel;
   /** The widest level that an owner may set. */
   readonly maxAccess: AccessLevel;
+  /** Where visitors report a preview: a mail address, or an https URL. */
+  readonly reportContact?: string | undefined;
   /** How often in an hour the visitors by one link may start a stopped preview. */
   readonly maxWakesPerLink: number;
   /** How often in an hour visitors may start stopped previews of one owner. */

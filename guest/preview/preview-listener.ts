@@ -80,6 +80,7 @@ export function createPreviewListener(
         return other && targetOf(other);
       },
     }),
+    reportContact: (key) => previews.find(hostOf(key))?.request.report_contact,
     fingerprint: (key) => createHash('sha256').update(key).digest('hex').slice(0, 8),
     log: { debug: nothing, warn: nothing },
     metrics: {

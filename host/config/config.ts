@@ -164,6 +164,7 @@ function shape(env: Environment) {
       autoApprove: env.Sandbox__Preview__AutoApprove || env.SANDBOX_PREVIEW_AUTO_APPROVE === true,
       access: env.Sandbox__Preview__Access,
       maxAccess: env.Sandbox__Preview__MaxAccess,
+      reportContact: env.Sandbox__Preview__ReportContact,
       maxWakesPerLink: env.Sandbox__Preview__MaxWakesPerLink,
       maxWakesPerOwner: env.Sandbox__Preview__MaxWakesPerOwner,
       maxPerRun: env.Sandbox__Preview__MaxPerRun,

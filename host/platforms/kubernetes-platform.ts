@@ -149,7 +149,12 @@ export async function openKubernetesPlatform(
       installationId: `kubernetes:${previewSettings.namespace}`,
       plane,
       gateway: previewSettings.enabled
-        ? createPreviewFallback({ plane, records: records.previews, log })
+        ? createPreviewFallback({
+            plane,
+            records: records.previews,
+            log,
+            reportContact: previewSettings.reportContact,
+          })
         : undefined,
       describe: () =>
         Promise.resolve(

@@ -88,6 +88,7 @@ export function createPreviewGateway({
     dial: (target, signal) => sandboxes.dial(target.sandboxId, target.targetPort, signal),
     dialFailure,
     visitor: (req) => ({ scheme, host: req.headers.host ?? '', client: clientAddress(req) }),
+    reportContact: () => previewSettings.reportContact,
     fingerprint: tokenFingerprint,
     touched(target) {
       const live = plane.lookup(target.token);

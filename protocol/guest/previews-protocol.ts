@@ -50,6 +50,11 @@ export const openPreviewRequest = z.object({
    */
   direct: z.optional(z.boolean()),
   /**
+   * Where visitors report it.
+   * @default - the operator of the domain
+   */
+  report_contact: z.optional(z.string().check(z.maxLength(300))),
+  /**
    * Its pages reach `http://localhost:{port}` as a part of its host.
    * @default - as known, else false
    */

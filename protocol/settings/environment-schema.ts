@@ -501,6 +501,15 @@ export const EnvironmentSchema = z.object({
     .enum(ACCESS_LEVELS)
     .default('link')
     .describe('The widest level of access that an owner may set'),
+  Sandbox__Preview__ReportContact: z
+    .string()
+    .max(300)
+    .regex(
+      /^(?:[^\s@:/?#&<>"]{1,64}@[\w.-]{1,255}|https:\/\/[^\s<>"]+)$/,
+      'must be a mail address or an https URL',
+    )
+    .optional()
+    .describe('Where visitors report a preview: a mail address, or an https URL'),
   Sandbox__Preview__MaxWakesPerLink: whole(0, 10_000)
     .default(6)
     .describe('How often in an hour the visitors by one link may start a stopped preview'),

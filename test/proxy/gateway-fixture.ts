@@ -103,6 +103,7 @@ export async function startGateway(
     },
     dialFailure,
     visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    reportContact: () => 'abuse@porthole.test',
     fingerprint: tokenFingerprint,
     siblings: ({ token }) => ({
       portOf: (hostname) =>

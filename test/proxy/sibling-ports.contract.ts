@@ -82,6 +82,19 @@ export function siblingPortsContract(startGateway: StartGateway): void {
       expect((await get(fixture, path)).body).toBe('page');
     });
 
+    test('leaves the page for reports and the script for localhost to the gateway', async () => {
+      const fixture = await serve((_, res) => void res.end('sibling'));
+      const report = await get(fixture, '/.porthole/report?a', { Accept: 'text/html' });
+      expect([report.status, report.headers['x-porthole-status']]).toEqual([200, 'report']);
+      expect(report.body).toContain('mailto:abuse@porthole.test');
+      expect(report.body).toContain(fixture.previewHost);
+      const script = await get(fixture, '/.porthole/localhost.js?a');
+      expect([script.status, script.headers['content-type']]).toEqual([
+        200,
+        'text/javascript; charset=utf-8',
+      ]);
+    });
+
     test('is also the page’s own app, by its port', async () => {
       const fixture = await serve((_, res) => void res.end('sibling'));
       expect((await get(fixture, `/.porthole/${fixture.pagePort}/x`)).body).toBe('page');

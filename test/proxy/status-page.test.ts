@@ -16,6 +16,10 @@ describe('a status page', () => {
     ['orphaned', 410, false],
     ['unknown', 404, false],
     ['too_many_requests', 429, false],
+    ['access_required', 401, false],
+    ['bad_ticket', 403, false],
+    ['not_open', 404, false],
+    ['report', 200, false],
   ] as const)('shows %s with status %i and refreshes by itself: %s', (status, statusCode, again) => {
     const page = statusPage(status, { targetPort: 3000 });
     expect(page.statusCode).toBe(statusCode);
@@ -48,6 +52,18 @@ describe('a status page', () => {
     const { html } = statusPage('bad_response', { detail: `<img src=x onerror="a('&')">` });
     expect(html).toContain('&lt;img src=x onerror=&quot;a(&#39;&amp;&#39;)&quot;&gt;');
     expect(html).not.toContain('<img');
+  });
+
+  test('says how to report a preview, with the address that it is given', () => {
+    const mail = statusPage('report', { host: 'a-preview.test', contact: 'abuse@porthole.test' });
+    expect(mail.statusCode).toBe(200);
+    expect(mail.html).toContain(
+      '<a href="mailto:abuse@porthole.test?subject=Report%20of%20a-preview.test">abuse@porthole.test</a>',
+    );
+    const page = statusPage('report', { host: '"><b>', contact: 'https://porthole.test/abuse?a=b&c' });
+    expect(page.html).toContain('<a href="https://porthole.test/abuse?a=b&amp;c">');
+    expect(page.html).toContain('name the address &quot;&gt;&lt;b&gt;.');
+    expect(statusPage('report', {}).html).toContain('write to the operator of this domain');
   });
 
   test.each([

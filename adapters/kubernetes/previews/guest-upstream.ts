@@ -14,6 +14,8 @@ export interface GuestUpstreamOptions {
    * @default - previews are open to everyone who has their URL
    */
   readonly visits?: VisitOptions | undefined;
+  /** Where visitors report a preview. @default - the operator of the domain */
+  readonly reportContact?: string | undefined;
   /** The gateway connects to the app: the guest only watches the use of previews. */
   readonly direct: boolean;
   readonly now: () => Date;
@@ -58,7 +60,7 @@ const OPEN_MS = 5_000;
 const ASK_MS = 2_000;
 
 export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstream {
-  const { guests, frameAncestors, visits, direct, now } = options;
+  const { guests, frameAncestors, visits, reportContact, direct, now } = options;
   const hostOf = (url: string): string => new URL(url).host;
 
   const push = async (
@@ -73,6 +75,7 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       expires_at: maxUntil.toISOString(),
       frame_ancestors: [...frameAncestors],
       ...(direct && { direct }),
+      ...(reportContact !== undefined && { report_contact: reportContact }),
       ...(mapsLocalhost !== undefined && { maps_localhost: mapsLocalhost }),
       ...(access !== undefined &&
         visits !== undefined && {

@@ -104,6 +104,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
       guests: options.guests,
       frameAncestors: options.frameAncestors ?? [],
       visits: options.visits,
+      reportContact: config.reportContact,
       direct: upstream === 'direct',
       now: () => clock.now(),
     });

@@ -1,4 +1,5 @@
 import { endWith } from '#proxy/front/raw-answer.ts';
+import { ownPath } from '#proxy/own-path.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
@@ -11,6 +12,8 @@ export interface PreviewFallbackDeps {
   readonly plane: Pick<PreviewPlane, 'find'>;
   readonly records: Pick<PreviewRecords, 'tombstone'>;
   readonly log: { warn(fields: object, message: string): void };
+  /** Where visitors report a preview. @default - the operator of the domain */
+  readonly reportContact?: string | undefined;
   /** Timeout of a look-up, in milliseconds. @default 5,000 */
   readonly pollMs?: number | undefined;
 }
@@ -39,6 +42,7 @@ export function createPreviewFallback({
   plane,
   records,
   log,
+  reportContact,
   pollMs = 5_000,
 }: PreviewFallbackDeps): PreviewProxy {
   let looking = 0;
@@ -69,7 +73,11 @@ export function createPreviewFallback({
   return {
     handleRequest(req, res, token, expectsContinue = false) {
       void (async () => {
-        const [{ status, context }, { answerWithPage }] = await Promise.all([look(token), pages()]);
+        const found =
+          ownPath(req.url)?.kind === 'report'
+            ? { status: 'report' as const, context: { host: req.headers.host, contact: reportContact } }
+            : look(token);
+        const [{ status, context }, { answerWithPage }] = await Promise.all([found, pages()]);
         if (!res.destroyed) answerWithPage(req, res, status, context, expectsContinue);
       })();
     },

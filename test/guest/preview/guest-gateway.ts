@@ -47,6 +47,7 @@ export const startGuestGateway: StartGateway = async (
       run,
       expires_at: new Date(Date.now() + 3_600_000).toISOString(),
       frame_ancestors: [CONSOLE_ORIGIN],
+      report_contact: 'abuse@porthole.test',
     });
   open(TOKEN, upstreamPort, 'run_1');
   open(SIBLING_TOKEN, SIBLING_PORT, 'run_1');
