@@ -192,6 +192,11 @@ export async function singleFlight<T>(on: object, key: string, work: () => Promi
   }
 }
 
+/** The call of `singleFlight` that is under way. */
+export function inFlight(on: object, key: string): Promise<unknown> | undefined {
+  return underWay.get(on)?.get(key);
+}
+
 /** By object, then by key; weak, so entries go with their object. */
 const turns = new WeakMap<object, Map<string, Promise<unknown>>>();
 

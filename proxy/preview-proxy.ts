@@ -105,7 +105,10 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     isUpgrade: boolean,
     path: OwnPath | undefined,
   ): Decision => {
-    if (found.kind === 'unknown') return { page: 'unknown' };
+    if (found.kind === 'unknown') {
+      const location = found.token === undefined ? undefined : deps.gate?.hide(req, found.token);
+      return location === undefined ? { page: 'unknown' } : { location };
+    }
     if (found.kind === 'ended') return { page: found.reason };
     if (found.kind === 'limited') return { page: 'too_many_requests', context: found };
     const { target: entered } = found;
@@ -116,6 +119,10 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     const access = deps.gate?.decide(req, entered, host);
     if (access?.kind === 'opens') return access;
     if (access?.kind === 'refused') return { page: 'access_required', view: own.view };
+    if (found.kind === 'asleep') {
+      const location = deps.gate?.wake(req, entered.token);
+      return location === undefined ? { page: 'expired', context: entered } : { location };
+    }
     const sibling = path?.kind === 'sibling' ? path : undefined;
     const served = sibling === undefined ? own : findBelow(sibling, own, access?.visit);
     if (served === undefined) return { page: 'not_open', context: { targetPort: sibling?.targetPort } };

@@ -27,7 +27,10 @@ export interface PreviewTarget {
 /** Result of looking a token up in the store of previews. */
 export type PreviewLookup =
   | { readonly kind: 'live'; readonly target: PreviewTarget }
+  /** It is not served, and starts again for visitors who may start it. */
+  | { readonly kind: 'asleep'; readonly target: PreviewTarget }
   | { readonly kind: 'ended'; readonly reason: 'stopped' | 'expired' | 'orphaned' }
-  | { readonly kind: 'unknown' }
+  /** With the token people are sent to where they sign in, as for previews that exist. */
+  | { readonly kind: 'unknown'; readonly token?: string }
   /** The client's address looked up too many nonexistent tokens. */
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number };

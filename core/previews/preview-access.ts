@@ -13,8 +13,9 @@ import {
 } from '#protocol/preview-access.ts';
 import { PASS_MS, TICKET_MS, type TicketKind } from '#protocol/guest/visit-tickets.ts';
 import type { Records } from '../records.ts';
+import type { RunRecord } from '../runs/run-records.ts';
 import type { KnownPreview } from './asleep-previews.ts';
-import type { PortAccess, PreviewLink } from './access-store.ts';
+import type { PortAccess, PreviewLink, PreviewVisit } from './access-store.ts';
 import type { PreviewOptions } from './preview-limits.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
 
@@ -222,23 +223,50 @@ export type Entry =
   /** The same for everything else, so that no one learns whether a link or a preview exists. */
   | { readonly kind: 'refused' };
 
-/** Whether a visitor may enter a preview, and the ticket for it. */
-export async function enterPreview(
-  deps: AccessDeps,
-  { preview, visitor }: { readonly preview: Preview; readonly visitor: Visitor },
-): Promise<Entry> {
-  const { records, tokens, clock } = deps;
+/** What lets a visitor into a preview. Nothing is counted or recorded yet. */
+export interface Admission {
+  readonly kind: 'passes';
+  readonly run: RunRecord;
+  readonly access: PreviewAccess;
+  /** Of the visitor. */
+  readonly level: AccessLevel;
+  readonly link?: PreviewLink | undefined;
+  readonly visit: Omit<PreviewVisit, 'firstAt' | 'lastAt'>;
+}
+
+export type AdmissionDeps = Pick<AccessDeps, 'records' | 'tokens' | 'clock' | 'previewSettings'>;
+
+/** Whether a visitor may enter a preview, live or asleep. */
+export async function admitVisitor(
+  deps: AdmissionDeps,
+  { preview, visitor }: { readonly preview: KnownPreview; readonly visitor: Visitor },
+): Promise<Admission | Extract<Entry, { kind: 'needs' | 'refused' }>> {
+  const { records, tokens } = deps;
   const { runId, targetPort } = preview;
   const [run, stored] = await Promise.all([records.runs.get(runId), records.access.get(runId, targetPort)]);
   if (run === undefined) return { kind: 'refused' };
   const access = allowedAccess(stored, deps.previewSettings);
   const found = await wayIn(deps, { preview, owner: run.owner, stored, access, visitor });
   if (found.kind !== 'passes') return found;
-  if (access.level === 'link') return { kind: 'open' };
   const { level, link } = found;
   const { caller, anonymous = randomUUID() } = visitor;
   const viewer = caller?.kind === 'person' ? caller.user : tokens.pseudonym(preview.name, anonymous);
   const visit = { runId, targetPort, viewer, linkId: link?.id ?? '' };
+  const isUsedUp = link !== undefined && link.maxUses !== null && link.uses >= link.maxUses;
+  if (isUsedUp && !(await records.access.hasVisited(visit))) return { kind: 'refused' };
+  return { kind: 'passes', run, access, level, link, visit };
+}
+
+/** Whether a visitor may enter a preview, and the ticket for it. */
+export async function enterPreview(
+  deps: AccessDeps,
+  { preview, visitor }: { readonly preview: Preview; readonly visitor: Visitor },
+): Promise<Entry> {
+  const { records, clock } = deps;
+  const admitted = await admitVisitor(deps, { preview, visitor });
+  if (admitted.kind !== 'passes') return admitted;
+  const { access, level, link, visit } = admitted;
+  if (access.level === 'link') return { kind: 'open' };
   const now = clock.now();
   // Who came by a link may come back, as after a restart.
   if (link !== undefined && !(await records.access.hasVisited(visit))) {
@@ -249,9 +277,9 @@ export async function enterPreview(
     kind: 'enter',
     access,
     level,
-    viewer,
+    viewer: visit.viewer,
     link,
-    ends: endsOf(caller, link),
+    ends: endsOf(visitor.caller, link),
   });
   await records.access.addVisit(visit, now, MAX_VISITORS);
   return { kind: 'enters', ticket };
@@ -313,7 +341,7 @@ type WayIn =
   | Extract<Entry, { kind: 'needs' | 'refused' }>;
 
 interface Asked {
-  readonly preview: Preview;
+  readonly preview: KnownPreview;
   readonly owner: Owner;
   readonly stored: PortAccess | undefined;
   readonly access: PreviewAccess;
@@ -322,7 +350,7 @@ interface Asked {
 
 /** A link decides alone: a visitor who shows an invalid one is refused. */
 async function wayIn(
-  { records, clock, previewSettings }: AccessDeps,
+  { records, clock, previewSettings }: AdmissionDeps,
   { preview, owner, stored, access, visitor }: Asked,
 ): Promise<WayIn> {
   const { caller, link: shown, password } = visitor;

@@ -1,22 +1,19 @@
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
-import { type Caller, mayManage, type Person } from '#core/callers.ts';
+import { mayManage, type Person } from '#core/callers.ts';
 import type { PreviewLink, PreviewVisit } from '#core/previews/access-store.ts';
 import {
   accessOf,
   changeAccess,
   createLink,
   createPass,
-  enterPreview,
   isLive,
   revokeLink,
 } from '#core/previews/preview-access.ts';
 import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { ACCESS_LEVELS, type PreviewAccess } from '#protocol/preview-access.ts';
-import { isPreviewName, isPreviewToken } from '#core/previews/preview-token.ts';
-import { checkGuesses } from '../http/authenticate.ts';
-import { cookieOf, sessionCookie } from '../auth/session-cookie.ts';
+import { enterRoute } from './enter-route.ts';
 import { defineRoute, ID_PATTERN, json } from '../route.ts';
 import type { Services } from '../services.ts';
 
@@ -262,83 +259,6 @@ const passRoute = defineRoute('createPreviewPass', 'POST', `${PREVIEW}/pass`, {
     if (!isLive(preview)) throw noSuchPreview();
     const pass = await createPass(services, preview, { viewer: person.user, person });
     return json(200, { pass: pass ?? null }, NO_STORE);
-  },
-});
-
-/** CSRF: a session counts only with an Origin, which `guardOrigin` has checked. */
-async function visitorOf(
-  { authenticator, publicUrl }: Pick<Services, 'authenticator' | 'publicUrl'>,
-  headers: Readonly<Record<string, string | undefined>>,
-): Promise<Caller | undefined> {
-  const sealed = cookieOf(headers['cookie'], sessionCookie(publicUrl?.origin));
-  const isOfPage = sealed !== undefined && headers['origin'] !== undefined;
-  const person = isOfPage ? await authenticator.sessions?.authenticate(sealed) : undefined;
-  return person ?? authenticator.withoutCredential;
-}
-
-const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
-  tag: 'Previews',
-  summary: 'Get a ticket for a preview',
-  description:
-    'For the page `/open`, and for the console. The ticket is valid once, for a minute: the browser posts it to `enter_url`, as the form field `ticket`.',
-  access: 'anyone',
-  signsIn: true,
-  body: z
-    .strictObject({
-      preview: z
-        .string()
-        .max(200)
-        .meta({ pattern: ID_PATTERN })
-        .describe('`session_id` of the preview, or the name that `/open` was called with'),
-      link: z.string().max(64).optional(),
-      secret: z.string().max(200).optional(),
-      password: z.string().max(200).optional(),
-      visitor: z.uuid().optional().describe('Tells visitors without a name apart'),
-    })
-    .meta({ id: 'EnterPreviewRequest' }),
-  responses: {
-    200: {
-      description: 'The ticket, or what the visitor has to do first',
-      schema: z
-        .object({
-          needs: z.enum(['sign_in', 'password']).optional(),
-          url: z.string().optional().describe('Of the preview; with a ticket it needs that first'),
-          ticket: z.string().optional(),
-          enter_url: z.string().optional(),
-        })
-        .meta({ id: 'PreviewEntry' }),
-    },
-  },
-  errors: ['forbidden', 'too_many_requests'],
-  async handle({ body, headers, sourceIp, signal }, services) {
-    const { preview: id, link, secret, password: given, visitor: anonymous } = body;
-    const shown = given ?? secret ?? id;
-    checkGuesses(services.guesses, sourceIp, shown);
-    const isName = isPreviewName(id);
-    const knowsUrl = !isName && isPreviewToken(id);
-    const [caller, preview] = await Promise.all([
-      visitorOf(services, headers),
-      isName ? services.plane.findNamed(id, signal) : services.plane.find(id, signal),
-    ]);
-    const visitor = {
-      caller,
-      link: link === undefined || secret === undefined ? undefined : { id: link, secret },
-      password: given,
-      knowsUrl,
-      anonymous,
-    };
-    const entry = preview && (await enterPreview(services, { preview, visitor }));
-    if (entry?.kind === 'needs') return json(200, { needs: entry.what }, NO_STORE);
-    if (entry === undefined || entry.kind === 'refused' || preview?.url == null) {
-      services.guesses.wrong(sourceIp, shown);
-      throw new PortholeError('forbidden', 'You cannot open this preview', {
-        remedy: 'ask its owner for a link, or for the right password.',
-      });
-    }
-    services.guesses.right(shown);
-    const { url } = preview;
-    if (entry.kind === 'open') return json(200, { url }, NO_STORE);
-    return json(200, { url, ticket: entry.ticket, enter_url: `${url}/.porthole/enter` }, NO_STORE);
   },
 });
 

@@ -15,6 +15,7 @@ const STYLE =
  * remembers both, for the way back from a sign-in and for a visit that has ended.
  */
 const SCRIPT = `
+const SLOW_MS = 400;
 const preview = new URLSearchParams(location.search).get('preview') ?? '';
 const key = 'porthole-open:' + preview;
 const kept = JSON.parse(sessionStorage.getItem(key) ?? '{}');
@@ -32,8 +33,12 @@ function newId() {
   return [hex.slice(0, 8), hex.slice(8, 12), '4' + hex.slice(13, 16), '8' + hex.slice(17, 20), hex.slice(20)].join('-');
 }
 async function call(path, body) {
-  const answer = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-  return { status: answer.status, ok: answer.ok, value: await answer.json() };
+  try {
+    const answer = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    return { status: answer.status, ok: answer.ok, value: await answer.json() };
+  } catch {
+    return { status: 503, ok: false, value: { error: 'It cannot be reached.' } };
+  }
 }
 function make(tag, properties, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -57,15 +62,17 @@ function press(label, act) {
 }
 function enter({ url, ticket, enter_url: entrance }) {
   const path = kept.path ?? '/';
+  // A browser that refuses the cookie comes back at once, and would do so for ever.
+  const entries = (kept.entries ?? []).filter((at) => Date.now() - at < 5000);
+  const isBack = entries.length > 1;
+  kept.entries = [...entries, Date.now()];
+  keep();
   if (!ticket) {
     // Anyone can write the path of a link: one such as //example.com leads elsewhere.
     const to = URL.canParse(path, url) ? new URL(path, url) : undefined;
-    return location.replace(to?.origin === new URL(url).origin ? to : url);
+    const go = () => location.replace(to?.origin === new URL(url).origin ? to : url);
+    return isBack ? show('The preview does not answer', 'Its sandbox may have stopped again.', press('Try again', go)) : go();
   }
-  // A browser that refuses the cookie comes back at once, and would do so for ever.
-  const isBack = Date.now() - (kept.enteredAt ?? 0) < 5000;
-  kept.enteredAt = Date.now();
-  keep();
   const form = make('form', { method: 'post', action: entrance, hidden: true });
   for (const [name, value] of [['ticket', ticket], ['path', path]]) form.append(make('input', { type: 'hidden', name, value }));
   document.body.append(form);
@@ -85,16 +92,24 @@ async function signIn() {
   }));
   show('Sign in to open this preview', 'Its owner has not opened it to everyone.', ...ways);
 }
-async function open(password) {
-  const { ok, status, value } = await call('/api/open', { preview, visitor, ...kept.held, ...(password && { password }) });
-  if (status === 429 || status >= 500) return show('Porthole cannot open the preview now', value.error, press('Try again', () => open(password)));
+async function open(password, wake = 'opened') {
+  const slow = setTimeout(show, SLOW_MS, 'Starting the preview…', 'It was stopped. This page becomes the app once it runs.');
+  const { ok, status, value } = await call('/api/open', { preview, visitor, wake, ...kept.held, ...(password && { password }) });
+  clearTimeout(slow);
+  const again = () => open(password, wake);
+  if (status === 429 || status >= 500) return show('Porthole cannot open the preview now', value.error, press('Try again', again));
   if (!ok && password) return show('That password is not valid', 'Ask the preview’s owner for it.', field('Password', 'Open', open));
-  if (!ok) return show('You cannot open this preview', 'The link may have ended, or the preview is not shared with you. Ask its owner for a link.', press('Try again', () => open()));
+  if (!ok) return show('You cannot open this preview', 'It or the link may have ended, or it is not shared with you. Ask its owner for a link.', press('Try again', () => open()));
   if (value.needs === 'sign_in') return signIn();
   if (value.needs === 'password') return show('This preview has a password', 'Ask its owner for it.', field('Password', 'Open', open));
+  if (value.needs === 'wake') return show('This preview is stopped', 'You may start it.', press('Start the preview', () => open(password, 'pressed')));
+  if (value.needs === 'wait') return again();
+  if (value.needs === 'owner') return show(value.reason, value.remedy, press('Try again', again));
   enter(value);
 }
-open();
+// A page that is rendered ahead has no visitor yet.
+if (document.prerendering) document.addEventListener('prerenderingchange', () => open(), { once: true });
+else open();
 `;
 
 function digestOf(text: string): string {

@@ -123,6 +123,7 @@ async function openPreviews(
   const gateway = createPreviewGateway({
     plane,
     records,
+    tokens,
     sandboxes,
     clock,
     previewSettings: config.preview,

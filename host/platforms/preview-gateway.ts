@@ -6,6 +6,10 @@ import type { LocalPlane } from '#adapters/previews/local-plane.ts';
 import type { Clock } from '#base/clock-and-ids.ts';
 import type { Records } from '#core/records.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
+import { findAsleep } from '#core/previews/asleep-previews.ts';
+import { accessOf } from '#core/previews/preview-access.ts';
+import { afterWaking } from '#core/previews/wake-preview.ts';
+import type { Tokens } from '#core/auth/authenticator.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { previewKept } from '#core/previews/preview-events.ts';
 import { slidingExpiry } from '#core/previews/preview-lifetime.ts';
@@ -27,6 +31,7 @@ import type { MetricRecorder } from '../telemetry/metrics.ts';
 export interface PreviewGatewayDeps {
   readonly plane: LocalPlane;
   readonly records: Records;
+  readonly tokens: Pick<Tokens, 'preview'>;
   readonly sandboxes: Sandboxes;
   readonly clock: Clock;
   readonly previewSettings: PreviewOptions;
@@ -53,6 +58,7 @@ const TOUCH_EVERY_MS = 6_000;
 export function createPreviewGateway({
   plane,
   records,
+  tokens,
   sandboxes,
   clock,
   previewSettings,
@@ -80,12 +86,18 @@ export function createPreviewGateway({
       if (live !== undefined) return { kind: 'live', target: live };
       const retryAfterSeconds = guesses.blockedFor(address, token);
       if (retryAfterSeconds > 0) return { kind: 'limited', retryAfterSeconds };
-      return lookUpEnded(records, token).then((found) => {
+      return afterWaking(records, token).then(async () => {
+        const woken = plane.lookup(token);
+        if (woken !== undefined) return { kind: 'live', target: woken };
+        const found = await lookUpEnded({ records, tokens, previewSettings }, token);
         if (found.kind === 'unknown') guesses.wrong(address, token);
         return found;
       });
     },
-    dial: (target, signal) => sandboxes.dial(target.sandboxId, target.targetPort, signal),
+    async dial({ token, sandboxId, targetPort }, signal) {
+      await afterWaking(records, token, signal);
+      return sandboxes.dial(sandboxId, targetPort, signal);
+    },
     dialFailure,
     visitor: (req) => ({ scheme, host: req.headers.host ?? '', client: clientAddress(req) }),
     reportContact: () => previewSettings.reportContact,
@@ -130,11 +142,18 @@ export function createPreviewGateway({
   return proxy;
 }
 
-async function lookUpEnded(records: Records, token: string): Promise<PreviewLookup> {
+async function lookUpEnded(
+  deps: Pick<PreviewGatewayDeps, 'records' | 'tokens' | 'previewSettings'>,
+  token: string,
+): Promise<PreviewLookup> {
   // Hosts of the zone without a token need no look-up.
   if (!isPreviewToken(token)) return { kind: 'unknown' };
-  const tombstone = await records.previews.tombstone(tokenSha256(token));
-  if (tombstone === undefined) return { kind: 'unknown' };
+  const tombstone = await deps.records.previews.tombstone(tokenSha256(token));
+  if (tombstone === undefined) return { kind: 'unknown', token };
+  const asleep = await findAsleep(deps, { token });
+  if (asleep !== undefined) {
+    return { kind: 'asleep', target: { ...asleep, access: await accessOf(deps, asleep) } };
+  }
   const { reason } = tombstone;
   return { kind: 'ended', reason: reason === 'max_lifetime' ? 'expired' : reason };
 }

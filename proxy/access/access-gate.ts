@@ -30,7 +30,7 @@ export interface AccessGateDeps {
    */
   readonly read: (kind: 'enter' | 'pass', ticket: string, target: PreviewTarget) => TicketClaims | undefined;
   /** Where a person who requested the path signs in; undefined: nowhere. */
-  readonly openUrl: (target: PreviewTarget, path: string) => string | undefined;
+  readonly openUrl: (target: Pick<PreviewTarget, 'token'>, path: string) => string | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -112,6 +112,19 @@ export class AccessGate {
     }
     const location = isNavigation(req) ? this.#deps.openUrl(target, req.url ?? '/') : undefined;
     return location === undefined ? { kind: 'refused' } : { kind: 'opens', location };
+  }
+
+  /** Where a person who opens a preview that does not exist is sent, as for one that does. */
+  hide(req: IncomingMessage, token: string): string | undefined {
+    return isNavigation(req) ? this.#deps.openUrl({ token }, req.url ?? '/') : undefined;
+  }
+
+  /**
+   * Where a person who opens a stopped preview may start it. Only browsers that say so: a program
+   * that follows links gets the page that it got before.
+   */
+  wake(req: IncomingMessage, token: string): string | undefined {
+    return req.headers['sec-fetch-mode'] === undefined ? undefined : this.hide(req, token);
   }
 
   /**

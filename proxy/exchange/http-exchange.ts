@@ -5,6 +5,7 @@ import { localhostElement } from '../localhost/localhost-script.ts';
 import type { PreviewTarget } from '../preview-target.ts';
 import { hintedLinks } from './early-hints.ts';
 import type { Visit } from '../access/access-gate.ts';
+import { sendAway } from '../access/entrance.ts';
 import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
 import {
   type BodyFraming,
@@ -130,7 +131,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
       if (this.#over) this.#backend.pool.give(connection);
       else this.#send(connection);
     } catch (error) {
-      if (!this.#over) this.#answer(this.#deps.dialFailure(error));
+      if (!this.#over) this.#answerFailure(this.#deps.dialFailure(error));
     }
     this.#dialling = undefined;
   }
@@ -307,6 +308,17 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#connection = undefined;
     connection?.use(undefined);
     return connection;
+  }
+
+  /** A person who opens a stopped preview is sent to where it starts. */
+  #answerFailure(status: PreviewStatus): void {
+    const { gate, metrics } = this.#deps;
+    const { enteredBy } = this.#admitted;
+    const location = status === 'sandbox_stopped' ? gate?.wake(this.#req, enteredBy) : undefined;
+    if (location === undefined) return this.#answer(status);
+    this.#over = true;
+    sendAway(this.#req, this.#res, location);
+    metrics.answered(this.#res.statusCode, status);
   }
 
   #answer(status: PreviewStatus, context: StatusPageContext = {}): void {

@@ -29,6 +29,8 @@ interface Entry {
   readonly ticket?: string;
   readonly needs?: string;
   readonly url?: string;
+  readonly reason?: string;
+  readonly remedy?: string;
 }
 
 /** A preview of alice's, and browsers that visit it with the sessions of people. */

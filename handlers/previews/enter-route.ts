@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import { PortholeError } from '#base/errors.ts';
+import type { Caller } from '#core/callers.ts';
+import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
+import { admitVisitor, enterPreview, type Visitor } from '#core/previews/preview-access.ts';
+import { isPreviewName, isPreviewToken } from '#core/previews/preview-token.ts';
+import { openAsleep } from '#core/previews/wake-preview.ts';
+import { wakeProblem } from '#core/previews/wake-problem.ts';
+import { cookieOf, sessionCookie } from '../auth/session-cookie.ts';
+import { checkGuesses } from '../http/authenticate.ts';
+import { defineRoute, ID_PATTERN, json } from '../route.ts';
+import type { Services } from '../services.ts';
+
+const NO_STORE = { 'cache-control': 'no-store' };
+
+/** CSRF: a session counts only with an Origin, which `guardOrigin` has checked. */
+async function visitorOf(
+  { authenticator, publicUrl }: Pick<Services, 'authenticator' | 'publicUrl'>,
+  headers: Readonly<Record<string, string | undefined>>,
+): Promise<Caller | undefined> {
+  const sealed = cookieOf(headers['cookie'], sessionCookie(publicUrl?.origin));
+  const isOfPage = sealed !== undefined && headers['origin'] !== undefined;
+  const person = isOfPage ? await authenticator.sessions?.authenticate(sealed) : undefined;
+  return person ?? authenticator.withoutCredential;
+}
+
+const PreviewEntry = z
+  .object({
+    needs: z
+      .enum(['sign_in', 'password', 'wake', 'wait', 'owner'])
+      .optional()
+      .describe(
+        '`wake`: the preview is stopped, and starts once the visitor presses a button. `wait`: it starts. `owner`: only its owner can help; `reason` and `remedy` say how',
+      ),
+    reason: z.string().optional().describe('With `owner`: what is wrong'),
+    remedy: z.string().optional().describe('With `owner`: what the owner can do'),
+    url: z.string().optional().describe('Of the preview; with a ticket it needs that first'),
+    ticket: z.string().optional(),
+    enter_url: z.string().optional(),
+  })
+  .meta({ id: 'PreviewEntry' });
+
+interface WakeRequest {
+  readonly preview: KnownPreview;
+  readonly visitor: Visitor;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly asked: 'opened' | 'pressed';
+}
+
+/**
+ * Starts a stopped preview for a visitor. Returns what the visitor needs instead of the preview;
+ * undefined if it runs, or the visitor may not enter.
+ */
+async function wakeFor(
+  services: Services,
+  { preview, visitor, headers, asked }: WakeRequest,
+  signal: AbortSignal | undefined,
+): Promise<z.infer<typeof PreviewEntry> | undefined> {
+  const admitted = await admitVisitor(services, { preview, visitor });
+  if (admitted.kind === 'needs') return { needs: admitted.what };
+  if (admitted.kind === 'refused') return undefined;
+  const request = { method: 'POST', headers, asked };
+  const opened = await openAsleep(services, { preview, admitted, visitor, request }, signal);
+  if (opened.kind === 'enter') return undefined;
+  if (opened.kind === 'ask') return { needs: 'wake' };
+  if (opened.kind === 'wait') return { needs: 'wait' };
+  const { runId, targetPort } = preview;
+  if (opened.kind === 'failed') {
+    services.log.warn({ err: opened.error, run_id: runId }, 'a preview was not started for a visitor');
+  }
+  return { needs: 'owner', ...wakeProblem(opened, { isOwner: admitted.level === 'owner', targetPort }) };
+}
+
+export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
+  tag: 'Previews',
+  summary: 'Get a ticket for a preview',
+  description:
+    'For the page `/open`, and for the console. The ticket is valid once, for a minute: the browser posts it to `enter_url`, as the form field `ticket`.',
+  access: 'anyone',
+  signsIn: true,
+  body: z
+    .strictObject({
+      preview: z
+        .string()
+        .max(200)
+        .meta({ pattern: ID_PATTERN })
+        .describe('`session_id` of the preview, or the name that `/open` was called with'),
+      link: z.string().max(64).optional(),
+      secret: z.string().max(200).optional(),
+      password: z.string().max(200).optional(),
+      visitor: z.uuid().optional().describe('Tells visitors without a name apart'),
+      wake: z
+        .enum(['opened', 'pressed'])
+        .optional()
+        .describe(
+          'The page `/open` sends `opened`, or `pressed` once its visitor has pressed the button: starts a stopped preview, if the visitor may. Absent: starts nothing',
+        ),
+    })
+    .meta({ id: 'EnterPreviewRequest' }),
+  responses: {
+    200: {
+      description: 'The ticket, or what the visitor has to do first',
+      schema: PreviewEntry,
+    },
+  },
+  errors: ['forbidden', 'too_many_requests'],
+  async handle({ body, headers, sourceIp, signal }, services) {
+    const { preview: id, link, secret, password: given, visitor: anonymous, wake } = body;
+    const shown = given ?? secret ?? id;
+    checkGuesses(services.guesses, sourceIp, shown);
+    const isName = isPreviewName(id);
+    const knowsUrl = !isName && isPreviewToken(id);
+    const find = () => (isName ? services.plane.findNamed(id, signal) : services.plane.find(id, signal));
+    const [caller, found] = await Promise.all([visitorOf(services, headers), find()]);
+    const visitor = {
+      caller,
+      link: link === undefined || secret === undefined ? undefined : { id: link, secret },
+      password: given,
+      knowsUrl,
+      anonymous,
+    };
+    let live = found;
+    if (wake !== undefined && services.plane.hasUrls) {
+      const preview = live ?? (await findAsleep(services, isName ? { name: id } : { token: id }));
+      const needs = preview && (await wakeFor(services, { preview, visitor, headers, asked: wake }, signal));
+      if (needs !== undefined) return json(200, needs, NO_STORE);
+      live = await find();
+    }
+    const entry = live && (await enterPreview(services, { preview: live, visitor }));
+    if (entry?.kind === 'needs') return json(200, { needs: entry.what }, NO_STORE);
+    if (entry === undefined || entry.kind === 'refused' || live?.url == null) {
+      services.guesses.wrong(sourceIp, shown);
+      // Whatever the page was opened for: no one learns whether a preview exists.
+      const showsNothing = caller === undefined && link === undefined && given === undefined;
+      if (wake !== undefined && showsNothing) return json(200, { needs: 'sign_in' }, NO_STORE);
+      throw new PortholeError('forbidden', 'You cannot open this preview', {
+        remedy: 'ask its owner for a link, or for the right password.',
+      });
+    }
+    services.guesses.right(shown);
+    const { url } = live;
+    if (entry.kind === 'open') return json(200, { url }, NO_STORE);
+    return json(200, { url, ticket: entry.ticket, enter_url: `${url}/.porthole/enter` }, NO_STORE);
+  },
+});
