@@ -15,7 +15,7 @@ export interface ToolResult {
 
 /** A tool of an agent, in a form that every framework supports or can adapt. */
 export interface PreviewTool {
-  readonly name: 'start_preview' | 'stop_preview' | 'preview_status';
+  readonly name: 'start_preview' | 'stop_preview' | 'preview_status' | 'share_preview';
   readonly description: string;
   /** JSON Schema (draft 2020-12) of what the model supplies. */
   readonly inputSchema: {
@@ -47,6 +47,18 @@ export interface PreviewToolsOptions {
   readonly renewMs?: number | undefined;
 }
 
+/** What the model supplies for a link, as the API takes it. */
+const LINK = {
+  label: { type: 'string', maxLength: 100, description: 'Whom the link is for.' },
+  level: {
+    enum: ['link', 'signed_in', 'org'],
+    description:
+      'Who may use it: everyone who has it (default), only who is signed in, or only the organisation.',
+  },
+  expires_in: { type: 'integer', minimum: 60, description: 'Seconds from now. Default: it does not end.' },
+  max_uses: { type: 'integer', minimum: 1, description: 'How many visitors may come by it. Default: any.' },
+};
+
 const PORT = {
   type: 'integer',
   minimum: 1,
@@ -56,7 +68,7 @@ const PORT = {
 
 /**
  * The tools with which an agent shows its server to people. The run is captured here: the model
- * supplies the port alone.
+ * supplies the port, and for a link whom it is for.
  *
  *     const tools = createPreviewTools({ runId, agentToken, baseUrl: 'http://127.0.0.1:8787' });
  *     const { text } = await tools[0].execute({ port: 3000 });
@@ -67,7 +79,7 @@ export function createPreviewTools({
   baseUrl,
   fetch = globalThis.fetch,
   renewMs = 25_000,
-}: PreviewToolsOptions): readonly [PreviewTool, PreviewTool, PreviewTool] {
+}: PreviewToolsOptions): readonly [PreviewTool, PreviewTool, PreviewTool, PreviewTool] {
   const client: ClientOptions = { baseUrl, agentToken, fetch, renewMs };
   const sandbox = `api/runs/${encodeURIComponent(runId)}/sandbox`;
   const call = (request: Request, signal: AbortSignal | undefined) => callPorthole(client, request, signal);
@@ -145,6 +157,31 @@ export function createPreviewTools({
           lines.push(port === undefined ? 'No preview is live.' : `Port ${port} has no live preview.`);
         const found = port === undefined ? '' : await advice(port, signal);
         return { text: `${lines.join('\n')}${found}`, isError: false, data: live };
+      },
+    },
+    {
+      name: 'share_preview',
+      description:
+        'Make a link to the live preview of a port for someone who may not open it by its URL, and return the link. Start the preview first. A person may have to approve it, which takes up to five minutes.',
+      inputSchema: {
+        type: 'object',
+        properties: { port: PORT, ...LINK },
+        required: ['port', 'label'],
+        additionalProperties: false,
+      },
+      async execute(input, { signal } = {}) {
+        const port = portOf(input);
+        if (port === undefined || !isObject(input)) return NO_PORT;
+        const { port: _, ...body } = input;
+        const path = `api/runs/${encodeURIComponent(runId)}/previews/${port}/share`;
+        const reply = await call({ method: 'POST', path, body, mayWait: true }, signal);
+        if (reply.kind !== 'answered') return failure(reply);
+        const link = reply.data as { readonly url: string };
+        return {
+          text: `The link to the preview of port ${port}: ${link.url}`,
+          isError: false,
+          data: link,
+        };
       },
     },
   ];

@@ -22,6 +22,7 @@ import { findElementRoute } from './pages/element-route.ts';
 import { keptLookRoutes } from './pages/kept-look-routes.ts';
 import { pageRoutes } from './pages/page-routes.ts';
 import { accessRoutes } from './previews/access-routes.ts';
+import { shareAgentPreviewRoute } from './previews/share-route.ts';
 import { openPageRoute } from './previews/open-page.ts';
 import { diagnoseRoute } from './previews/diagnosis-route.ts';
 import { portForwardRoutes } from './previews/preview-routes.ts';
@@ -76,7 +77,14 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
   },
   previews: {
     needs: ['runs'],
-    routes: [...portForwardRoutes, ...accessRoutes, openPageRoute, diagnoseRoute, ...tunnelRoutes],
+    routes: [
+      ...portForwardRoutes,
+      ...accessRoutes,
+      shareAgentPreviewRoute,
+      openPageRoute,
+      diagnoseRoute,
+      ...tunnelRoutes,
+    ],
   },
   pages: { needs: ['previews'], routes: [...pageRoutes, ...keptLookRoutes, findElementRoute] },
   mcp: { needs: ['runs', 'previews'], routes: [callMcpRoute, ...oauthMetadataRoutes] },

@@ -55,6 +55,7 @@ export function createSignedTokens(keys: KeySet): Tokens {
     ticketKeys: [...keys.byKid.values()].map(({ visit }) => publicKeyText(visit)),
     pseudonym: (preview, visitor) =>
       `visitor-${base32(keys.current.previewMac(`visitor\0${preview}\0${visitor}`)).slice(0, 12)}`,
+    linkSecret: (linkId) => base32(keys.current.previewMac(`link\0${linkId}`)).slice(0, 32),
 
     signAgent: ({ runId, expiresAt, inside, version = 0 }) => {
       const exp = Math.floor(expiresAt.getTime() / 1_000);

@@ -49,7 +49,11 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
           .where('run_id', '=', runId)
           .where('target_port', '=', targetPort);
         if ((await count(present)) >= most) return false;
-        await trx.insertInto('preview_links').values(columnsOf(link, LINK_FIELDS)).execute();
+        await trx
+          .insertInto('preview_links')
+          .values(columnsOf(link, LINK_FIELDS))
+          .onConflict((conflict) => conflict.column('id').doNothing())
+          .execute();
         return true;
       }),
 

@@ -104,6 +104,11 @@ export interface ToolCall {
   readonly message: string;
   /** Whether the agent itself makes the call. Its rights end with its run. */
   readonly byAgent: boolean;
+  /**
+   * Whether it lets in more people than the owner has chosen: no option of the run or of the
+   * installation approves that, only a policy of the owner. @default false
+   */
+  readonly widens?: boolean;
 }
 
 export interface GrantBeforehandDeps {
@@ -127,10 +132,10 @@ export async function grantBeforehand(deps: GrantBeforehandDeps, call: ToolCall)
 
 async function findGrant(
   { previewSettings, records }: GrantBeforehandDeps,
-  { run, tool, args }: ToolCall,
+  { run, tool, args, widens = false }: ToolCall,
 ): Promise<Grant | undefined> {
-  if (previewSettings.autoApprove) return { source: 'installation' };
-  if (run.autoApproveTools) return { source: 'run_option' };
+  if (previewSettings.autoApprove && !widens) return { source: 'installation' };
+  if (run.autoApproveTools && !widens) return { source: 'run_option' };
   const policy = await records.policies.covering(run.owner, run.id, tool, args);
   return policy && policyGrant(policy);
 }

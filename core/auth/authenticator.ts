@@ -58,6 +58,8 @@ export interface Tokens {
   readonly ticketKeys: readonly string[];
   /** A pseudonym of a visitor without a name, different for each preview. */
   pseudonym(preview: string, visitor: string): string;
+  /** The secret of a link that is made for an approval: equal for every call that waits for it. */
+  linkSecret(linkId: string): string;
   /** A signed token for the agent of one run. */
   signAgent(claims: AgentClaims): Promise<string>;
   /** The claims of a well-signed, unexpired agent token; otherwise undefined. */

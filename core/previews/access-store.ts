@@ -62,7 +62,7 @@ export interface AccessRecords {
     targetPort: number,
     to: (known: PortAccess | undefined) => PortAccess,
   ): Promise<PortAccess>;
-  /** Returns false, without a change, if the port has `most` links. */
+  /** Returns false, without a change, if the port has `most` links. A known id changes nothing. */
   addLink(link: PreviewLink, most: number): Promise<boolean>;
   link(id: string): Promise<PreviewLink | undefined>;
   /** Oldest first. */

@@ -107,8 +107,8 @@ export function isLive(preview: Preview | KnownPreview): preview is Preview {
   return 'uid' in preview;
 }
 
-/** @throws PortholeError `invalid_request` */
-function checkLevel(level: AccessLevel, { maxAccess }: Pick<AccessOptions, 'maxAccess'>): void {
+/** @throws PortholeError `invalid_request` for a level above the maximum */
+export function checkLevel(level: AccessLevel, { maxAccess }: Pick<AccessOptions, 'maxAccess'>): void {
   if (!isWider(level, maxAccess)) return;
   throw new PortholeError(
     'invalid_request',
@@ -125,6 +125,10 @@ export interface NewLink {
   readonly mayWake?: boolean | undefined;
   readonly expiresAt?: Date | undefined;
   readonly maxUses?: number | undefined;
+  /** With its secret: creating it again does nothing. @default - a new one */
+  readonly id?: string | undefined;
+  /** @default - a random one */
+  readonly secret?: string | undefined;
 }
 
 /**
@@ -136,9 +140,9 @@ export async function createLink(
   { preview, by, ...asked }: NewLink & { readonly preview: KnownPreview; readonly by: string },
 ): Promise<{ readonly link: PreviewLink; readonly secret: string }> {
   checkLevel(asked.level, previewSettings);
-  const secret = randomBytes(24).toString('base64url');
+  const { id = ids.link(), secret = randomBytes(24).toString('base64url') } = asked;
   const link: PreviewLink = {
-    id: ids.link(),
+    id,
     runId: preview.runId,
     targetPort: preview.targetPort,
     label: asked.label,

@@ -1,5 +1,6 @@
 import { PortholeError } from '#base/errors.ts';
 import { type AccessLevel, isWider } from '#protocol/preview-access.ts';
+import type { Records } from '../records.ts';
 import { accessOf, AUDIENCES } from './preview-access.ts';
 import {
   checkRoom,
@@ -95,9 +96,9 @@ function toolCall(
  * @throws PortholeError `run_ended` for an agent with a run that has completed meanwhile: its token
  * is revoked
  */
-async function checkCallerStill(
-  { records }: StartAgentPreviewDeps,
-  { run, by }: PreviewStart,
+export async function checkCallerStill(
+  { records }: { readonly records: Pick<Records, 'runs'> },
+  { run, by }: Pick<PreviewStart, 'by' | 'run'>,
 ): Promise<void> {
   if (by !== 'agent' || (await records.runs.get(run.id))?.status === 'running') return;
   throw new PortholeError(

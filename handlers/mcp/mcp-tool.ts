@@ -10,6 +10,8 @@ export interface ToolContext {
   readonly services: Services;
   /** `Mcp-Session-Id`: absent for clients without a session. */
   readonly sessionId: string | undefined;
+  /** The host at which the client has reached Porthole. */
+  readonly host: string | undefined;
   /** Aborts when the client disconnects or cancels. */
   readonly signal: AbortSignal;
   /**

@@ -37,7 +37,13 @@ import {
 import { readInboxTool, replyInboxTool } from './tools/inbox-tools.ts';
 import { checkPageTool, lookAtPageTool } from './tools/page-tools.ts';
 import { networkRequestsTool } from './tools/network-tool.ts';
-import { doctorTool, listPreviewsTool, startPreviewTool, stopPreviewTool } from './tools/preview-tools.ts';
+import {
+  doctorTool,
+  listPreviewsTool,
+  sharePreviewTool,
+  startPreviewTool,
+  stopPreviewTool,
+} from './tools/preview-tools.ts';
 import { runCommandTool } from './tools/run-command-tool.ts';
 import { startRunTool } from './tools/run-sandbox-tool.ts';
 import {
@@ -54,6 +60,7 @@ import {
 export const TOOLS: readonly McpTool[] = [
   startRunTool,
   startPreviewTool,
+  sharePreviewTool,
   stopPreviewTool,
   listPreviewsTool,
   doctorTool,
@@ -226,7 +233,8 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     }
     const ends = anySignal(mcpReq.signal, signal);
     const sessionId = headers['mcp-session-id'];
-    const context = { caller, services, sessionId, signal: ends, waitsFor: () => undefined, redact };
+    const host = headers['host'];
+    const context = { caller, services, sessionId, host, signal: ends, waitsFor: () => undefined, redact };
     try {
       return await readRunResource(context, uri);
     } catch (error) {
@@ -251,6 +259,7 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
       caller,
       services,
       sessionId,
+      host: headers['host'],
       signal: anySignal(call.signal, mcpReq.signal, signal),
       waitsFor: progress.waitsFor,
       redact,
@@ -385,7 +394,20 @@ function descriptionOf({ name, title, description, input, output, annotations, i
     inputSchema: compact(jsonSchema(input, 'input')),
     outputSchema: outline(jsonSchema(output, 'output')),
     // A sandbox reaches only what its owner allows.
-    annotations: { ...annotations, openWorldHint: false },
+    annotations: { ...withoutDefaults(annotations), openWorldHint: false },
+  };
+}
+
+/** What the protocol assumes anyway, and each list of tools would repeat. */
+function withoutDefaults({
+  readOnlyHint,
+  destructiveHint = true,
+  idempotentHint = false,
+}: McpTool['annotations']): Tool['annotations'] {
+  return {
+    readOnlyHint,
+    ...(!destructiveHint && { destructiveHint }),
+    ...(idempotentHint && { idempotentHint }),
   };
 }
 

@@ -96,7 +96,7 @@ const setAccessRoute = defineRoute('setPreviewAccess', 'PUT', `${PREVIEW}/access
 
 const LINK_LEVELS = ['org', 'signed_in', 'link'] as const;
 
-const LinkDto = z
+export const LinkDto = z
   .object({
     id: z.string(),
     label: z.string(),
@@ -112,7 +112,7 @@ const LinkDto = z
   })
   .meta({ id: 'PreviewLink' });
 
-function toLinkDto(link: PreviewLink): z.infer<typeof LinkDto> {
+export function toLinkDto(link: PreviewLink): z.infer<typeof LinkDto> {
   return {
     id: link.id,
     label: link.label,
@@ -128,6 +128,34 @@ function toLinkDto(link: PreviewLink): z.infer<typeof LinkDto> {
   };
 }
 
+/** The fields of a new link. */
+export const LinkFields = {
+  label: z.string().trim().min(1, 'must not be empty').max(100).describe('Whom it is for'),
+  level: z
+    .enum(LINK_LEVELS, `must be one of ${LINK_LEVELS.join(', ')}`)
+    .default('link')
+    .describe('Who may use it; `link`: everyone who has it'),
+  expires_in: z.int().min(60).max(31_536_000).optional().describe('Seconds from now'),
+  max_uses: z.int().min(1).max(1_000_000).optional().describe('How many visitors may use it'),
+};
+
+/** A new link with its URL. Browsers send the secret after `#` to no server. */
+export const CreatedLinkDto = LinkDto.extend({ url: z.string() });
+
+export function toCreatedLinkDto(
+  { publicUrl }: Pick<Services, 'publicUrl'>,
+  {
+    preview,
+    link,
+    secret,
+  }: { readonly preview: KnownPreview; readonly link: PreviewLink; readonly secret: string },
+  host: string | undefined,
+): z.infer<typeof CreatedLinkDto> {
+  // Without a public URL: one machine, and the caller has reached its API at this host.
+  const origin = publicUrl?.origin ?? `http://${host ?? ''}`;
+  return { ...toLinkDto(link), url: `${origin}/open?preview=${preview.name}#${link.id}.${secret}` };
+}
+
 const createLinkRoute = defineRoute('createPreviewLink', 'POST', `${PREVIEW}/links`, {
   tag: 'Previews',
   summary: 'Create a link to a preview',
@@ -136,21 +164,15 @@ const createLinkRoute = defineRoute('createPreviewLink', 'POST', `${PREVIEW}/lin
   params: PreviewPath,
   body: z
     .strictObject({
-      label: z.string().trim().min(1, 'must not be empty').max(100).describe('Whom it is for'),
-      level: z
-        .enum(LINK_LEVELS, `must be one of ${LINK_LEVELS.join(', ')}`)
-        .default('link')
-        .describe('Who may use it; `link`: everyone who has it'),
+      ...LinkFields,
       password: password.optional().describe('Visitors are asked for it'),
       may_wake: z
         .boolean()
         .default(false)
         .describe('Those who come by it may start the preview while it is stopped'),
-      expires_in: z.int().min(60).max(31_536_000).optional().describe('Seconds from now'),
-      max_uses: z.int().min(1).max(1_000_000).optional().describe('How many visitors may come by it'),
     })
     .meta({ id: 'CreatePreviewLinkRequest', example: { label: 'for carol' } }),
-  responses: { 201: { description: 'The link', schema: LinkDto.extend({ url: z.string() }) } },
+  responses: { 201: { description: 'The link', schema: CreatedLinkDto } },
   errors: ['preview_not_found', 'quota_exceeded'],
   async handle({ params, body, person, signal, headers }, services) {
     const preview = await findOwn(services, person, params.id, signal);
@@ -165,10 +187,7 @@ const createLinkRoute = defineRoute('createPreviewLink', 'POST', `${PREVIEW}/lin
       maxUses,
       expiresAt,
     });
-    // Without a public URL: one machine, and the caller has reached its API at this host.
-    const origin = services.publicUrl?.origin ?? `http://${headers['host'] ?? ''}`;
-    const url = `${origin}/open?preview=${preview.name}#${link.id}.${secret}`;
-    return json(201, { ...toLinkDto(link), url }, NO_STORE);
+    return json(201, toCreatedLinkDto(services, { preview, link, secret }, headers['host']), NO_STORE);
   },
 });
 

@@ -8,7 +8,7 @@ describe('the tools of an agent, on a real host', () => {
 });
 
 describe('the tools of an agent', () => {
-  test('take the port alone from the model', () => {
+  test('take the port, and for a link whom it is for, from the model', () => {
     const tools = createPreviewTools({ runId: 'run_1', agentToken: 'x', baseUrl: 'http://127.0.0.1:1' });
     expect(
       tools.map(({ name, inputSchema: { properties, required } }) => [
@@ -20,6 +20,7 @@ describe('the tools of an agent', () => {
       ['start_preview', ['port'], ['port']],
       ['stop_preview', ['port'], ['port']],
       ['preview_status', ['port'], []],
+      ['share_preview', ['port', 'label', 'level', 'expires_in', 'max_uses'], ['port', 'label']],
     ]);
     for (const { inputSchema, description } of tools) {
       expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });

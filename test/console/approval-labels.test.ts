@@ -6,8 +6,10 @@ import {
   decidedLabel,
   endedLabel,
   mayCover,
+  policySubject,
   questionOf,
   runName,
+  widestLabel,
 } from '../../console/src/approvals/approval-labels.ts';
 
 const ASKED = {
@@ -24,12 +26,25 @@ const ASKED = {
   expires_at: '2026-03-01T12:05:00.000Z',
 };
 const ROTATE = { ...ASKED, arguments: { target_port: 3000, rotate: true } };
+const SHARE = {
+  ...ASKED,
+  tool: 'share_preview:signed_in',
+  level: 'signed_in' as const,
+  arguments: {
+    target_port: 3000,
+    level: 'signed_in',
+    label: '\u202ecarol',
+    expires_in: 86_400,
+    max_uses: 1,
+  },
+};
 const OTHER = { ...ASKED, tool: 'send\u202e_mail\n<b>', arguments: {}, message: 'x'.repeat(10_000) };
 
 describe('approval labels', () => {
   test.each([
     ['a preview', ASKED, 'Open a preview of port 3000?'],
     ['a preview in the place of another', ROTATE, 'Replace the preview of port 3000?'],
+    ['a link', SHARE, 'Share the preview of port 3000 by a link?'],
     ['another tool', OTHER, 'Allow the tool “send _mail <b>”?'],
   ])('ask about %s', (_, approval, question) => {
     expect(questionOf(approval)).toBe(question);
@@ -40,8 +55,26 @@ describe('approval labels', () => {
     expect(consequenceOf({ ...ASKED, level: 'org' })).toBe(
       'Everyone in the owner’s organisation can see the app.',
     );
+    expect(consequenceOf(SHARE)).toBe(
+      'Everyone who is signed in and has the link can see the app. It is for “carol”. It ends after 24 h 00 min or after 1 visitor.',
+    );
+    expect(consequenceOf({ ...SHARE, level: 'link', arguments: { target_port: 3000, label: 'x' } })).toBe(
+      'Anyone with the link can see the app. It is for “x”.',
+    );
     expect(consequenceOf(ROTATE)).toContain('The current link ends.');
     expect(consequenceOf(OTHER)).toBe(`It says: “${'x'.repeat(299)}…”`);
+  });
+
+  test('say what a policy approves', () => {
+    expect(
+      ['start_preview', 'share_preview:org', 'network:example.com', SHARE.tool].map(policySubject),
+    ).toEqual([
+      'Previews of',
+      'Links (organisation) to previews of',
+      'network:example.com,',
+      'Links (signed in) to previews of',
+    ]);
+    expect(widestLabel(SHARE, 'alice')).toContain('Your agents can then share any port like this without');
   });
 
   test('show the run title, or the run id if the title is empty', () => {

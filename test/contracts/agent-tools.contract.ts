@@ -17,13 +17,14 @@ export function agentToolsContract(settings: () => Readonly<Record<string, strin
   let start: PreviewTool;
   let stop: PreviewTool;
   let status: PreviewTool;
+  let share: PreviewTool;
   const toolsOf = ({ runId, agentToken }: MadeRun) =>
     createPreviewTools({ runId, agentToken, baseUrl: porthole.host.url });
 
   beforeAll(async () => {
     porthole = await startTestHost({ ...PEOPLE, ...settings() });
     run = await makeRun(porthole, ALICE, { auto_approve_tools: true });
-    [start, stop, status] = toolsOf(run);
+    [start, stop, status, share] = toolsOf(run);
   });
   afterAll(() => porthole.end());
 
@@ -45,6 +46,22 @@ export function agentToolsContract(settings: () => Readonly<Record<string, strin
     });
     expect((await stop.execute({ port: 3000 })).text).toBe('Port 3000 has no live preview: nothing to stop.');
     expect((await status.execute({})).text).toBe('No preview is live.');
+  });
+
+  test('share a live preview, and refuse one that is not live', async () => {
+    expect(await share.execute({ port: 3000, label: 'carol' })).toMatchObject({
+      isError: true,
+      code: 'preview_not_found',
+    });
+    await start.execute({ port: 3000 });
+    const shared = await share.execute({ port: '3000', label: 'carol', max_uses: 2 });
+    const { url } = shared.data as { url: string };
+    expect(shared.text).toBe(`The link to the preview of port 3000: ${url}`);
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/open\?preview=preview-[0-9a-f]{20}#lnk_\w+\.\S+$/);
+    expect(shared.data).toMatchObject({ label: 'carol', level: 'link', max_uses: 2, created_by: 'agent' });
+    expect(await share.execute({ port: 3000 })).toMatchObject({ isError: true, code: 'invalid_request' });
+    expect(await share.execute({ label: 'carol' })).toMatchObject({ isError: true, code: 'invalid_port' });
+    await stop.execute({ port: 3000 });
   });
 
   test('say what to do when nothing listens', async () => {

@@ -253,7 +253,7 @@ const EXPECTED: Readonly<Record<string, (page: Page) => Promise<void> | void>> =
   },
   'docs/guides/agents.md'(page) {
     expect(outputWith(page, 'createPreviewTools')).toBe(
-      '3 false Port 3000 has no live preview. Nothing listens on port 3000: start the server (e.g. porthole serve 3000 -- npm run dev -- --port 3000), then ask again.',
+      '4 false Port 3000 has no live preview. Nothing listens on port 3000: start the server (e.g. porthole serve 3000 -- npm run dev -- --port 3000), then ask again.',
     );
     const { stdout, ...ended } = JSON.parse(outputWith(page, 'porthole preview')) as { stdout: string };
     expect(ended).toMatchObject({ exit_code: 0, stderr: '' });

@@ -19,6 +19,7 @@ export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): T
       Buffer.from(JSON.stringify({ kid: kids[0], kind, ticket })).toString('base64url'),
     ticketKeys: [],
     pseudonym: (preview, visitor) => `visitor of ${preview}: ${visitor}`,
+    linkSecret: (linkId) => `secret of ${linkId}`,
     signAgent: async (claims) =>
       Buffer.from(JSON.stringify({ kid: kids[0], ...claims, version: claims.version || undefined })).toString(
         'base64url',

@@ -47,6 +47,7 @@ describe('an MCP client', () => {
     expect(tools.map(({ name, inputSchema: { required } }) => [name, required])).toEqual([
       ['start_run', undefined],
       ['start_preview', ['port']],
+      ['share_preview', ['port', 'label']],
       ['stop_preview', ['port']],
       ['list_previews', undefined],
       ['doctor', undefined],

@@ -1,6 +1,7 @@
 import { plainText } from '../../../base/plain-text.ts';
 import type { Api } from '../api/api.ts';
-import { audienceOf } from '../previews/access-labels.ts';
+import { timeLeft } from '../live/clock.ts';
+import { audienceOf, LEVELS } from '../previews/access-labels.ts';
 
 export type WaitingApproval = Api['GET /api/approvals']['answer']['approvals'][number];
 
@@ -20,7 +21,20 @@ export function destinationOf({
   return port === 443 || port === 80 ? name : `${name}, port ${port}`;
 }
 
+/** What a policy approves without a question, before its ports. */
+export function policySubject(tool: string): string {
+  if (tool === 'start_preview') return 'Previews of';
+  const [name, level = ''] = tool.split(':');
+  if (name !== 'share_preview') return `${plainText(tool, 40)},`;
+  return `Links (${LEVELS.find(({ id }) => id === level)?.words.toLowerCase() ?? 'link'}) to previews of`;
+}
+
 type Asked = Pick<WaitingApproval, 'arguments' | 'tool'>;
+
+/** A request for a link to a preview: another tool for each level. */
+function isShare({ tool }: Pick<WaitingApproval, 'tool'>): boolean {
+  return tool.startsWith('share_preview:');
+}
 
 /** The host or the port that is asked for; undefined for other requests. */
 function targetOf(approval: Asked): string | undefined {
@@ -34,6 +48,7 @@ export function questionOf(approval: Asked): string {
   const destination = destinationOf(approval);
   if (destination !== undefined) return `Let the sandbox connect to ${destination}?`;
   if (port === undefined) return `Allow the tool “${plainText(approval.tool, 40)}”?`;
+  if (isShare(approval)) return `Share the preview of port ${port} by a link?`;
   return approval.arguments['rotate'] === true
     ? `Replace the preview of port ${port}?`
     : `Open a preview of port ${port}?`;
@@ -47,8 +62,27 @@ export function consequenceOf(
     return `What runs there can then send what it knows to that host. It says: “${plainText(approval.message, 300)}”`;
   }
   if (portOf(approval) === undefined) return `It says: “${plainText(approval.message, 300)}”`;
+  if (isShare(approval)) return shareConsequence(approval);
   const audience = `${audienceOf(approval.level ?? 'link')}.`;
   return approval.arguments['rotate'] === true ? `The current link ends. ${audience}` : audience;
+}
+
+const LINK_AUDIENCES: Readonly<Record<string, string>> = {
+  org: 'Everyone in the owner’s organisation who has the link',
+  signed_in: 'Everyone who is signed in and has the link',
+};
+
+function shareConsequence({ level, arguments: given }: Pick<WaitingApproval, 'arguments' | 'level'>): string {
+  const { label, expires_in: seconds, max_uses: most } = given;
+  const ends = [
+    typeof seconds === 'number' ? `after ${timeLeft(seconds * 1_000)}` : undefined,
+    typeof most === 'number' ? `after ${most} ${most === 1 ? 'visitor' : 'visitors'}` : undefined,
+  ].filter((each) => each !== undefined);
+  return [
+    `${LINK_AUDIENCES[level ?? 'link'] ?? 'Anyone with the link'} can see the app.`,
+    `It is for “${plainText(typeof label === 'string' ? label : '', 100)}”.`,
+    ...(ends.length === 0 ? [] : [`It ends ${ends.join(' or ')}.`]),
+  ].join(' ');
 }
 
 /** Label of a run for its owner. */
@@ -129,7 +163,12 @@ export function widestLabel(
   const subject = owner === user ? 'Your agents' : `The agents of ${owner}`;
   const whom = owner === user ? 'asking you' : 'asking anyone';
   const destination = destinationOf(approval);
-  const what = destination === undefined ? 'open any port' : `connect to ${destination}`;
+  const what =
+    destination !== undefined
+      ? `connect to ${destination}`
+      : isShare(approval)
+        ? 'share any port like this'
+        : 'open any port';
   return `${subject} can then ${what} without ${whom}, in all current and future runs. Press again to confirm.`;
 }
 

@@ -1,6 +1,7 @@
 import { Link, useLocation } from 'wouter';
 import { plainText } from '../../../base/plain-text.ts';
 import { type Answer, call, type CallInput } from '../api/client.ts';
+import { policySubject } from '../approvals/approval-labels.ts';
 import type { Selection } from '../lists/bulk-actions.tsx';
 import { FilteredList, type ListPage, useFilteredList } from '../lists/filtered-list.tsx';
 import { TableHead } from '../lists/table-head.tsx';
@@ -161,7 +162,7 @@ function Policies() {
         {value.policies.map((policy) => (
           <li key={policy.policy_id}>
             <span>
-              {policy.tool === 'start_preview' ? 'Previews of ' : `${policy.tool}, `}
+              {policySubject(policy.tool)}{' '}
               {policy.target_port === null ? 'any port' : `port ${policy.target_port}`}{' '}
               {policy.run_id === null ? (
                 `in all runs of ${policy.owner}`

@@ -132,6 +132,7 @@ export function eventDetail({ type, data }: RunEvent, owner: string): string {
   const parts = [
     text('host'),
     typeof port === 'number' ? `port ${port}` : type.startsWith('tool.') ? tool : undefined,
+    tool?.startsWith('share_preview:') === true ? 'a link' : undefined,
     text('server'),
     type === 'preview.looked' ? [text('path'), text('result')].join(' ') : undefined,
     text('cause')?.replace(/\.$/, ''),

@@ -8,8 +8,10 @@ import { diagnosePages, faultText, pageSentence } from '#core/pages/check-previe
 import type { PageResult } from '#core/pages/page-cause.ts';
 import { listPreviews, stopPreview } from '#core/previews/live-previews.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
+import { shareAgentPreview } from '#core/previews/share-agent-preview.ts';
 import { startAgentPreview } from '#core/previews/start-agent-preview.ts';
 import { plainText } from '#base/plain-text.ts';
+import { LinkFields, toCreatedLinkDto } from '../../previews/access-routes.ts';
 import { DiagnosisDto, toDiagnosisDto } from '../../previews/diagnosis-route.ts';
 import {
   awaitStarted,
@@ -26,14 +28,14 @@ export const startPreviewTool = defineTool({
   title: 'Start a preview',
   description:
     'Show a server that runs in the sandbox of a run to people: opens a live preview of its port and returns the URL. Start the server first. ' +
-    'A person may have to approve it, which takes up to five minutes; progress notifications tell of it.',
+    'A person may have to approve it, which takes up to five minutes.',
   input: z.strictObject({
     run_id: runId,
     port,
     check: z
       .boolean()
       .default(true)
-      .describe('Wait some seconds for a check of the page in a browser, where one is installed'),
+      .describe('Wait for a check of the page in a browser, where one is installed'),
   }),
   output: StartedPreviewDto,
   isShown: true,
@@ -64,6 +66,28 @@ export const startPreviewTool = defineTool({
   },
 });
 
+export const sharePreviewTool = defineTool({
+  name: 'share_preview',
+  title: 'Share a preview',
+  description:
+    'Make a link to a live preview, for people who may not open its URL. A person may have to approve it.',
+  input: z.strictObject({ run_id: runId, port, ...LinkFields }),
+  output: z.object({ url: z.string(), link_id: z.string() }),
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
+  async run({ run_id, port, expires_in: expiresIn, max_uses: maxUses, ...asked }, context) {
+    const { services, caller, signal, host } = context;
+    const run = await runOf(context, run_id);
+    const shared = await shareAgentPreview(
+      services,
+      { ...asked, run, targetPort: port, expiresIn, maxUses, by: actorOn(run, caller) },
+      { signal, onWaiting: (approval) => reportWaiting(context, approval) },
+    );
+    const { url, id } = toCreatedLinkDto(services, shared, host);
+    const data = { url, link_id: id };
+    return { data, text: `The link to the preview of port ${port}: ${url}` };
+  },
+});
+
 function liveText(live: string, page: PageResult | undefined): string {
   if (page === undefined) return `${live}.`;
   if (page.result !== 'broken') return `${live}. ${pageSentence(page)}`;
@@ -89,8 +113,7 @@ function addressOf({ url, localPort }: Preview): string {
 export const stopPreviewTool = defineTool({
   name: 'stop_preview',
   title: 'Stop a preview',
-  description:
-    'End the preview of a port of a run. Its URL stops working for good; starting the port again gives a new one.',
+  description: 'End the preview of a port of a run. Its URL ends for good; the next start gives a new one.',
   input: z.strictObject({ run_id: runId, port }),
   output: z.object({ port: z.number().int(), stopped: z.literal(true) }),
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },

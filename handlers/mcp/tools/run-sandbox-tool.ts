@@ -12,11 +12,7 @@ import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
 import { portNumber } from '../../http/read-input.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
 
-export const runId = z
-  .string()
-  .max(200)
-  .optional()
-  .describe('Default: the run of the agent, or of start_run');
+export const runId = z.string().max(200).optional().describe('Default: the current run');
 
 export const port = portNumber.describe('Where the server listens in the sandbox');
 
@@ -67,8 +63,7 @@ export const startRunTool = defineTool({
   name: 'start_run',
   title: 'Start a run',
   description:
-    'Get a run: a sandbox to work in, and its previews. The first call of a session makes it, later calls return it. The other tools work in it without run_id. ' +
-    'With the token of an agent it returns the run of the agent.',
+    'Get a run: a sandbox to work in, and its previews. The first call of a session makes it, later calls return it. The other tools work in it without run_id.',
   input: z.strictObject({
     title: z.string().max(200, 'at most 200 characters').optional().describe('What the run is for'),
   }),

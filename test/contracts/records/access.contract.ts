@@ -77,6 +77,12 @@ export function accessContract(instances: () => { readonly records: Records; rea
       expect((await here.links('run_1', 3000)).map(({ id }) => id)).toEqual(['lnk_2']);
     });
 
+    test('keeps a link that is added again', async () => {
+      expect(await here.addLink(link('lnk_1', { label: 'first' }), 2)).toBe(true);
+      expect(await there.addLink(link('lnk_1', { label: 'second' }), 2)).toBe(true);
+      expect((await here.links('run_1', 3000)).map(({ label }) => label)).toEqual(['first']);
+    });
+
     test('counts the uses of a link up to its maximum, of many at once', async () => {
       await here.addLink(link('lnk_1', { maxUses: 3 }), 9);
       const used = await Promise.all(

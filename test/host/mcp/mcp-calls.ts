@@ -137,6 +137,26 @@ export function mcpCalls(porthole: () => TestHost, { overHttp }: McpClients): vo
       expect((await callTool(client, 'stop_preview', { port: 3000 })).isError).toBeUndefined();
     });
 
+    test('is shared by a link once its owner approves, with the level in the question', async () => {
+      const client = await overHttp(run.agentToken);
+      const starting = callTool(client, 'start_preview', { port: 3000 });
+      await decideOn(await requested(), 'approve');
+      await starting;
+      const { promise: first, resolve: onprogress } = Promise.withResolvers<Progress>();
+      const link = { port: 3000, label: 'carol', level: 'signed_in' };
+      const asking = callTool(client, 'share_preview', link, { onprogress });
+      expect((await first).message).toContain('Everyone who is signed in and has the link can see the app.');
+      await decideOn(await requested(), 'approve');
+      const { text, structuredContent } = await asking;
+      expect(text).toMatch(/^The link to the preview of port 3000: http:\S+#lnk_\w+\.[a-z2-7]{32}$/);
+      expect(structuredContent).toEqual({
+        url: expect.stringContaining('/open?preview='),
+        link_id: expect.stringMatching(/^lnk_/),
+      });
+      await callTool(client, 'stop_preview', { port: 3000 });
+      expect(refusal(await callTool(client, 'share_preview', link))[0]).toBe('preview_not_found');
+    });
+
     test('is decided by its owner over MCP, and not by the agent', async () => {
       const agent = await overHttp(run.agentToken);
       const names = (await agent.listTools()).tools.map(({ name }) => name);

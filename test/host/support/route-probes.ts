@@ -165,6 +165,12 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       });
       return { params: { ...params, linkId: made.json<{ id: string }>().id } };
     },
+    async shareAgentPreview(run) {
+      const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
+      const body = { level: 'link' };
+      await porthole.call('PUT', `/v1/previews/${session_id}/access`, { token: ALICE, body });
+      return { params: { id: run.runId, port: '3000' }, body: { label: 'for carol' } };
+    },
     listPreviewViewers: withSession(),
     createPreviewPass: withSession(),
     enterPreview: async (run) => ({ body: { preview: (await withSession()(run)).params.id } }),
