@@ -18,5 +18,11 @@ export default defineConfig({
     target: 'es2023',
     chunkSizeWarningLimit: 1_000,
     reportCompressedSize: false,
+    rolldownOptions: {
+      // Packages mark their parts for servers with "use client"; here everything is in the browser.
+      onLog(level, log, report) {
+        if (log.code !== 'MODULE_LEVEL_DIRECTIVE') report(level, log);
+      },
+    },
   },
 });

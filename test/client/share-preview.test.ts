@@ -58,7 +58,10 @@ test('finds the only preview of a run, and one by its URL', async () => {
   const byRun = await json<Link>(`share ${runId} --level org --label guests`);
   expect(byRun).toMatchObject({ label: 'guests', level: 'org', max_uses: null, expires_at: null });
   const byUrl = await run(`share ${url}`);
-  expect(byUrl).toMatchObject({ code: 0, stderr: expect.stringMatching(/^lnk_\w+ until it is revoked\n$/) });
+  expect(byUrl).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^lnk_\w+ until it is revoked\nporthole: only this/),
+  });
   expect(await open(byUrl.stdout.trim())).toMatchObject({ status: 200, ticket: expect.any(String) });
 });
 
@@ -75,12 +78,27 @@ test('reads the password from the standard input', async () => {
   });
 });
 
-test('prints the link as a QR code', async () => {
-  const { stdout, stderr } = await run(`share ${runId} 3414 --qr`);
-  expect(stdout.split('\n')).toHaveLength(2);
-  const code = stderr.split('\n').filter((line) => /^[█▀▄ ]+$/.test(line));
-  expect(new Set(code.map(({ length }) => length)).size).toBe(1);
-  expect(code.length).toBeGreaterThan(15);
+test('prints the link as a QR code, unless only this machine can open it', async () => {
+  const codeIn = (text: string) => text.split('\n').filter((line) => /^[█▀▄ ]+$/.test(line));
+  const local = await run(`share ${runId} 3414 --qr`);
+  expect(codeIn(local.stderr)).toEqual([]);
+  expect(local.stderr).toContain('only this machine can open the address');
+  const served = await startTestHost({ ...PEOPLE, PORTHOLE_PUBLIC_URL: 'https://porthole.test' });
+  try {
+    const made = await makeRun(served, ALICE);
+    await serve(served, made.sandboxId, 3415, 'shop', ALICE);
+    const { stdout, stderr } = await runPorthole(['share', made.runId, '3415', '--qr'], {
+      ...environment,
+      PORTHOLE_URL: `http://127.0.0.1:${served.host.port}`,
+    });
+    expect(stdout).toMatch(/^https:\/\/porthole\.test\/open\S+\n$/);
+    expect(stderr).not.toContain('only this machine');
+    const code = codeIn(stderr);
+    expect(new Set(code.map(({ length }) => length)).size).toBe(1);
+    expect(code.length).toBeGreaterThan(15);
+  } finally {
+    await served.end();
+  }
 });
 
 test('lists the links, and revokes one', async () => {

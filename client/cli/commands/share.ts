@@ -8,6 +8,7 @@ import { runOf } from '../run-of.ts';
 
 const SHARING = ['private', 'view', 'work'] as const;
 const LINK_LEVELS = ['link', 'signed_in', 'org'] as const;
+const LOOPBACK = /^(?:127(?:\.\d+){3}|\[::1\]|(?:.+\.)?localhost)$/;
 /** Options that are about the preview of a run, and not about the run. */
 const LINK_OPTIONS = ['level', 'label', 'expires', 'uses', 'revoke'];
 const LINK_SWITCHES = ['password-stdin', 'qr', 'list'];
@@ -86,9 +87,13 @@ async function sharePreview(context: Context): Promise<number> {
   const link = await sharing.createLink({ label, level, expiresInSeconds, maxUses, password, signal });
   if (!given.is('json')) await note(plain(`${link.id} until ${link.expires_at ?? 'it is revoked'}`));
   await show(link, link.url);
-  if (given.is('qr')) await note(qrCode(link.url, streams.stderr.isTTY));
+  const isLocal = LOOPBACK.test(new URL(link.url).hostname);
+  if (given.is('qr') && !isLocal) await note(qrCode(link.url, streams.stderr.isTTY));
   if ((await sharing.access({ signal })).level === 'link') {
     await note('porthole: anyone with the URL of the preview can see the app, also after the link ends.');
+  }
+  if (isLocal) {
+    await note('porthole: only this machine can open the address. Set PORTHOLE_PUBLIC_URL to share it.');
   }
   return 0;
 }
