@@ -24,6 +24,7 @@ import { pageRoutes } from './pages/page-routes.ts';
 import { accessRoutes } from './previews/access-routes.ts';
 import { shareAgentPreviewRoute } from './previews/share-route.ts';
 import { openPageRoute } from './previews/open-page.ts';
+import { blockRoutes } from './previews/block-routes.ts';
 import { diagnoseRoute } from './previews/diagnosis-route.ts';
 import { portForwardRoutes } from './previews/preview-routes.ts';
 import { tunnelRoutes } from './previews/tunnel-routes.ts';
@@ -81,6 +82,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...portForwardRoutes,
       ...accessRoutes,
       shareAgentPreviewRoute,
+      ...blockRoutes,
       openPageRoute,
       diagnoseRoute,
       ...tunnelRoutes,

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { AccessRecords, PortAccess, PreviewLink } from '#core/previews/access-store.ts';
+import type { AccessRecords, PortAccess, PreviewBlock, PreviewLink } from '#core/previews/access-store.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { all, count, deleted, first, instantText } from './sql-dialect.ts';
@@ -127,6 +127,42 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
     visits: (runId, targetPort, most) =>
       repeatable((db) => all(visitsOf(db, runId, targetPort).selectAll().limit(most), fieldsOf)),
 
+    blockOf: ({ org, user }) =>
+      repeatable((db) =>
+        first(
+          db
+            .selectFrom('preview_blocks')
+            .selectAll()
+            .where('owner_org', '=', org)
+            .where('owner_user', '=', user),
+          toBlock,
+        ),
+      ),
+
+    putBlock: ({ owner, reason, by, at }) =>
+      repeatable(async (db) => {
+        const block = { reason, blocked_by: by, blocked_at: instantText(at) };
+        await db
+          .insertInto('preview_blocks')
+          .values({ owner_org: owner.org, owner_user: owner.user, ...block })
+          .onConflict((conflict) => conflict.columns(['owner_org', 'owner_user']).doUpdateSet(block))
+          .execute();
+      }),
+
+    removeBlock: ({ org, user }) =>
+      once(async (db) => {
+        const block = db
+          .deleteFrom('preview_blocks')
+          .where('owner_org', '=', org)
+          .where('owner_user', '=', user);
+        return (await deleted(block)) > 0;
+      }),
+
+    blocks: (most) =>
+      repeatable((db) =>
+        all(db.selectFrom('preview_blocks').selectAll().orderBy('blocked_at', 'desc').limit(most), toBlock),
+      ),
+
     addWake: ({ owner: { org, user }, linkId, at }, since, { perLink, perOwner }) =>
       transact(async (trx) => {
         await dialect.lockKey(trx, JSON.stringify(['preview wakes', org, user]));
@@ -159,6 +195,21 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
 function toLink(row: Row<'preview_links'>): PreviewLink {
   const { mayWake, ...link } = fieldsOf(row);
   return { ...link, mayWake: mayWake === 1 };
+}
+
+function toBlock({
+  owner_org,
+  owner_user,
+  reason,
+  blocked_by,
+  blocked_at,
+}: Row<'preview_blocks'>): PreviewBlock {
+  return {
+    owner: { org: owner_org, user: owner_user },
+    reason,
+    by: blocked_by,
+    at: new Date(blocked_at),
+  };
 }
 
 function toAccess({ level, epoch, revoked, password }: Row<'preview_access'>): PortAccess {

@@ -102,6 +102,12 @@ export interface SqlSchema {
     link_id: string;
     at: string;
   };
+  /** Owners who may have no previews. */
+  preview_blocks: OwnerColumns & {
+    reason: string;
+    blocked_by: string;
+    blocked_at: string;
+  };
   preview_tombstones: {
     token_sha256: string;
     run_id: string;
@@ -571,5 +577,16 @@ export const MIGRATIONS: readonly Migration[] = [
       owner_org TEXT not null, owner_user TEXT not null, link_id TEXT not null, at TEXT not null);
     create index preview_wakes_of_owner on preview_wakes (owner_org, owner_user, at);
     create index preview_wakes_by_time on preview_wakes (at)`,
+  },
+
+  // Owners who may have no previews until an admin lifts it.
+  {
+    name: '0030-preview-blocks',
+    sql: `
+    create table preview_blocks (
+      owner_org TEXT not null, owner_user TEXT not null, reason TEXT not null,
+      blocked_by TEXT not null, blocked_at TEXT not null,
+      constraint preview_blocks_key primary key (owner_org, owner_user));
+    create index preview_blocks_by_time on preview_blocks (blocked_at)`,
   },
 ];

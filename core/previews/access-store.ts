@@ -52,6 +52,15 @@ export interface PreviewVisit {
   readonly lastAt: Date;
 }
 
+/** An owner who may have no previews until an admin lifts it. */
+export interface PreviewBlock {
+  readonly owner: Owner;
+  readonly reason: string;
+  /** The admin. */
+  readonly by: string;
+  readonly at: Date;
+}
+
 /** Who may open previews, and who did. A revoked link is deleted. */
 export interface AccessRecords {
   /** Undefined if it was never set. */
@@ -86,6 +95,13 @@ export interface AccessRecords {
     since: Date,
     budget: WakeBudget,
   ): Promise<boolean>;
+  blockOf(owner: Owner): Promise<PreviewBlock | undefined>;
+  /** Replaces an earlier one of the owner. */
+  putBlock(block: PreviewBlock): Promise<void>;
+  /** Returns false if the owner has none. */
+  removeBlock(owner: Owner): Promise<boolean>;
+  /** The newest first, `most` at most. */
+  blocks(most: number): Promise<readonly PreviewBlock[]>;
   /** Deletes links that expired before, and viewers who came last before; returns how many. */
   forget(before: Date): Promise<number>;
 }

@@ -16,6 +16,7 @@ import {
 } from './preview-events.ts';
 import { isPastMaximum, maxUntil, slidingExpiry } from './preview-lifetime.ts';
 import { mapsLocalhost } from '../sandboxes/sandbox-environment.ts';
+import { checkNotBlocked } from './block-previews.ts';
 import { accessOf } from './preview-access.ts';
 import { checkTargetPort, type PreviewOptions, tooManyPreviews } from './preview-limits.ts';
 import type { Preview, PreviewFilter, PreviewPlane, Readiness } from './preview-plane.ts';
@@ -42,7 +43,7 @@ async function enforceCaps(
   owner: Owner,
 ): Promise<boolean> {
   try {
-    return await mayStay(deps, opened, generation, quotaOf(deps.quotas, owner).previews ?? undefined);
+    return await mayStay(deps, opened, generation, owner);
   } catch (error) {
     // Fails its precondition if another start has confirmed the preview.
     if (opened.created) await withdraw(deps, opened.preview).catch(() => undefined);
@@ -54,9 +55,10 @@ async function mayStay(
   deps: EnforceCapsDeps,
   { preview: opened, created }: { readonly preview: Preview; readonly created: boolean },
   generation: number,
-  mostOfOwner: number | undefined,
+  owner: Owner,
 ): Promise<boolean> {
   const { plane, records, clock, previewSettings: options } = deps;
+  const mostOfOwner = quotaOf(deps.quotas, owner).previews ?? undefined;
   /**
    * Records the end of a preview that another start opened, as that start may have recorded the
    * opening.
@@ -80,6 +82,7 @@ async function mayStay(
     plane.isAmongFirst(opened, options.maxPerRun),
     mostOfOwner === undefined || plane.isAmongFirst(opened, mostOfOwner, 'owner'),
     records.previews.generation(opened.runId, opened.targetPort),
+    checkNotBlocked(deps, owner),
   ]);
   const excess = !fitsRun
     ? tooManyOfRun(opened.runId, options)
@@ -152,10 +155,11 @@ interface CheckStartDeps {
 
 /**
  * The pod for a preview of the run's port, if port, run and sandbox permit one.
- * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`
+ * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`,
+ * `forbidden` for an owner who may have no previews
  */
 export async function checkStart(
-  { sandboxes, previewSettings }: CheckStartDeps,
+  { sandboxes, records, previewSettings }: CheckStartDeps & { readonly records: Pick<Records, 'access'> },
   { run, targetPort }: { readonly run: RunRecord; readonly targetPort: number },
   signal?: AbortSignal,
 ): Promise<string> {
@@ -167,7 +171,10 @@ export async function checkStart(
       { remedy: 'make a new run.' },
     );
   }
-  const { state, podName, reason } = await sandboxes.inspect(run.sandboxId, signal);
+  const [{ state, podName, reason }] = await Promise.all([
+    sandboxes.inspect(run.sandboxId, signal),
+    checkNotBlocked({ records }, run.owner),
+  ]);
   if (state === 'running') return podName;
   throw new PortholeError(
     'no_bound_sandbox',

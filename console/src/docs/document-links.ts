@@ -3,7 +3,8 @@ export const INDEX = 'docs';
 
 /** The name of a document's file, or that of its folder if the file is its README. */
 export function documentId(path: string): string {
-  const [, folder, name = ''] = /(?:^|([^/]+)\/)([^/]+)\.md$/.exec(path) ?? [];
+  const [file = '', folder] = path.split('/').toReversed();
+  const name = file.endsWith('.md') ? file.slice(0, -'.md'.length) : '';
   return (name === 'README' && folder !== undefined ? folder : name).toLowerCase();
 }
 

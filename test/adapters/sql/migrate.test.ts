@@ -57,6 +57,7 @@ describe('migrations', () => {
       'inbox_messages',
       'looks',
       'preview_access',
+      'preview_blocks',
       'preview_generations',
       'preview_links',
       'preview_tombstones',

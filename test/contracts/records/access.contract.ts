@@ -47,6 +47,20 @@ export function accessContract(instances: () => { readonly records: Records; rea
       expect(await here.get('run_1', 3000)).toEqual(second);
     });
 
+    test('is refused to a blocked owner, whom every instance knows', async () => {
+      const block = { owner: ALICE, reason: 'phishing', by: 'ada', at: NOON };
+      expect(await here.blockOf(ALICE)).toBeUndefined();
+      await here.putBlock({ ...block, reason: 'first' });
+      await there.putBlock(block);
+      const other = { owner: { ...ALICE, org: 'another' }, reason: '', by: 'ada', at: minutes(1) };
+      await here.putBlock(other);
+      expect([await here.blockOf(ALICE), await there.blockOf(BOB)]).toEqual([block, undefined]);
+      expect(await there.blocks(9)).toEqual([other, block]);
+      expect(await there.blocks(1)).toEqual([other]);
+      expect([await there.removeBlock(ALICE), await here.removeBlock(ALICE)]).toEqual([true, false]);
+      expect(await here.blocks(9)).toEqual([other]);
+    });
+
     test('loses no change of many at once', async () => {
       await Promise.all(
         Array.from({ length: 20 }, (_, at) =>

@@ -172,6 +172,12 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       return { params: { id: run.runId, port: '3000' }, body: { label: 'for carol' } };
     },
     listPreviewViewers: withSession(),
+    blockPreviews: () => Promise.resolve({ body: { user: 'mallory', org: 'initech' } }),
+    async unblockPreviews() {
+      const owner = { user: 'mallory', org: 'initech' };
+      await porthole.host.services.records.access.putBlock({ owner, reason: '', by: 'ada', at: new Date() });
+      return { query: '?user=mallory&org=initech' };
+    },
     createPreviewPass: withSession(),
     enterPreview: async (run) => ({ body: { preview: (await withSession()(run)).params.id } }),
     changeRun: async () => ({ body: { sharing: 'view' } }),
