@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { endpointOf } from '#core/network/network-host.ts';
 import { ofSight } from '#core/pages/classify-sight.ts';
 import type { Interruption, PageFacts, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
-import { PASS_COOKIE } from '#protocol/guest/visit-tickets.ts';
+import { PASS_COOKIE } from '#proxy/access/access-gate.ts';
 import { findBarriers, loadAxe } from './accessibility.ts';
 import { readOverlay, type ShownOverlay, viteError } from './error-overlays.ts';
 import { findElement } from './find-element.ts';

@@ -3,10 +3,12 @@ import type {
   CreatePreviewLinkRequest,
   PreviewAccess,
   PreviewLink,
+  PreviewPass,
   PreviewViewer,
   SetPreviewAccessRequest,
 } from '../api.ts';
 import type { HttpClient } from '../http/http-client.ts';
+import { PortholeError } from '../http/porthole-error.ts';
 import type { CallOptions } from './files.ts';
 
 export type { PreviewAccess, PreviewLink, PreviewViewer } from '../api.ts';
@@ -82,6 +84,23 @@ export class PreviewSharing {
   /** Ends the link. Those who came by it lose the preview at once. */
   revokeLink(id: string, { signal }: CallOptions = {}): Promise<void> {
     return this.#http.done(`DELETE ${this.#path}/links/${encodeURIComponent(id)}`, { signal });
+  }
+
+  /**
+   * For the header `X-Porthole-Pass` of a program's requests, for ten minutes. Undefined if
+   * everyone who has the URL may open it, or if the caller may not.
+   */
+  async pass({ signal }: CallOptions = {}): Promise<string | undefined> {
+    try {
+      const { pass } = await this.#http.json<PreviewPass>(`POST ${this.#path}/pass`, {
+        isIdempotent: true,
+        signal,
+      });
+      return pass ?? undefined;
+    } catch (error) {
+      if (error instanceof PortholeError && (error.status === 403 || error.status === 404)) return undefined;
+      throw error;
+    }
   }
 
   /** Who opened the preview, the last first. Not at the level `link`, which needs no visit. */

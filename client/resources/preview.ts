@@ -34,6 +34,8 @@ export class Preview implements AsyncDisposable {
   readonly #platform: Platform;
   readonly #path: string;
   readonly #keepAlive: KeepAlive | undefined;
+  /** Valid for ten minutes; another one is needed then, and after each change of the level. */
+  #pass: string | undefined;
 
   constructor(
     { http, platform, runId, info }: PreviewParts,
@@ -60,9 +62,21 @@ export class Preview implements AsyncDisposable {
     return this.info.preview_url ?? `http://preview-${port}.localhost:${port}/`;
   }
 
-  /** Requests a path of the app, also where the system does not resolve `*.localhost`. */
-  fetch(path = '/', init?: RequestInit): Promise<Response> {
-    return this.#platform.fetchPreview(new URL(path, this.url), init);
+  /**
+   * Requests a path of the app, also where the system does not resolve `*.localhost`. Where only
+   * some may open the preview, the owner gets in by a pass.
+   */
+  async fetch(path = '/', init: RequestInit = {}): Promise<Response> {
+    const url = new URL(path, this.url);
+    const send = () => this.#platform.fetchPreview(url, withPass(init, this.#pass));
+    const response = await send();
+    const isRefused = response.headers.get('x-porthole-status') === 'access_required';
+    // A stream can be sent once only.
+    if (!isRefused || init.body instanceof ReadableStream) return response;
+    this.#pass = await this.sharing.pass({ signal: init.signal ?? undefined });
+    if (this.#pass === undefined) return response;
+    await response.body?.cancel();
+    return send();
   }
 
   /** Whether the app answered when it was started. */
@@ -112,4 +126,11 @@ export class Preview implements AsyncDisposable {
   toJSON(): object {
     return { target_port: this.port, expires_at: this.info.expires_at };
   }
+}
+
+function withPass(init: RequestInit, pass: string | undefined): RequestInit {
+  if (pass === undefined) return init;
+  const headers = new Headers(init.headers);
+  headers.set('x-porthole-pass', pass);
+  return { ...init, headers };
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FrontHandlers } from '../../proxy/front/strict-server.ts';
 import { AccessGate, openUrl } from '../../proxy/access/access-gate.ts';
-import { readTicketOf } from '../../protocol/guest/visit-tickets.ts';
+import { readTicket, readTicketKeys } from '../../protocol/guest/visit-tickets.ts';
 import { createPreviewProxy } from '../../proxy/preview-proxy.ts';
 import { clientAddress } from '../../proxy/preview-proxy-deps.ts';
 import type { PreviewLookup, PreviewTarget } from '../../proxy/preview-target.ts';
@@ -36,10 +36,15 @@ export function createPreviewListener(
   previews: OpenPreviews,
   dial: (port: number) => Promise<Duplex>,
 ): PreviewListener {
+  /** Read once for each preview: a pass comes with each request of a program. */
+  const ticketKeys = new WeakMap<OpenPreview['request'], ReturnType<typeof readTicketKeys>>();
   const gate = new AccessGate({
     read: (kind, ticket, { token }) => {
-      const { access } = previews.find(hostOf(token))?.request ?? {};
-      return access && readTicketOf(access.keys, kind, ticket);
+      const request = previews.find(hostOf(token))?.request;
+      if (request?.access === undefined) return undefined;
+      const keys = ticketKeys.get(request) ?? readTicketKeys(request.access.keys);
+      ticketKeys.set(request, keys);
+      return readTicket(keys, kind, ticket);
     },
     openUrl({ token }, path) {
       const { access } = previews.find(hostOf(token))?.request ?? {};

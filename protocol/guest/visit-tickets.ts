@@ -14,9 +14,6 @@ export const TICKET_MS = 60_000;
 /** How long a program may use its pass, in milliseconds. */
 export const PASS_MS = 600_000;
 
-/** Cookie with the pass of a browser that Porthole drives. */
-export const PASS_COOKIE = '__Host-porthole-pass';
-
 /** One visitor of one preview; times in milliseconds since 1970. */
 export interface VisitTicket {
   /** Host header of the preview for which it is valid. */
@@ -65,9 +62,9 @@ export function signTicket(key: KeyObject, kind: TicketKind, ticket: VisitTicket
   });
 }
 
-/** `readTicket` with keys as text. */
-export function readTicketOf(keys: readonly string[], kind: TicketKind, token: string) {
-  return readTicket(keys.map(readPublicKey), kind, token);
+/** The keys of an open preview, which are text. */
+export function readTicketKeys(keys: readonly string[]): readonly KeyObject[] {
+  return keys.map(readPublicKey);
 }
 
 /** Undefined unless one of the keys signed it as this kind. The reader checks times and host. */

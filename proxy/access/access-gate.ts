@@ -62,7 +62,7 @@ export interface Visit {
  */
 const VISIT_COOKIE = '__Host-porthole-view';
 /** The same as the header, for browsers that Porthole drives. */
-const PASS_COOKIE = '__Host-porthole-pass';
+export const PASS_COOKIE = '__Host-porthole-pass';
 const PASS_HEADER = 'x-porthole-pass';
 /**
  * How long a visit lasts without a request, in milliseconds. Long enough for a page that is read

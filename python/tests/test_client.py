@@ -29,6 +29,10 @@ def test_shows_a_folder_as_a_live_preview(app: str) -> None:
     assert preview.fetch(method="POST", content="sent").text == "POST / sent"
     redirected = preview.fetch("/old")
     assert (redirected.text, str(redirected.url)) == ("GET /new ", f"{preview.url.rstrip('/')}/new")
+    limited = f"v1/previews/{preview.info['session_id']}/access"
+    preview._http.json("PUT", limited, json={"level": "owner"})
+    assert preview.fetch("/mine", method="POST", content="sent", headers={"a": "b"}).text == "POST /mine sent"
+    assert preview.fetch("/mine").text == "GET /mine "
     assert [entry["name"] for entry in run.files.list()["entries"] if entry["name"].endswith(".log")] == []
     assert run.files.text("pages/ä b.txt") == "nested"
     assert [each.port for each in run.previews()] == [3000]

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { serve } from '#test/host/support/commands.ts';
-import { ALICE, PEOPLE } from '#test/host/support/people.ts';
+import { ALICE, BOB, PEOPLE } from '#test/host/support/people.ts';
 import { makeRun } from '#test/host/support/runs.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { Porthole } from '../../client/node/index.ts';
@@ -63,6 +63,27 @@ test('finds the only preview of a run, and one by its URL', async () => {
     stderr: expect.stringMatching(/^lnk_\w+ until it is revoked\nporthole: only this/),
   });
   expect(await open(byUrl.stdout.trim())).toMatchObject({ status: 200, ticket: expect.any(String) });
+});
+
+test('requests paths of a preview that only its owner may open, with one pass', async () => {
+  let passes = 0;
+  const fetch: typeof globalThis.fetch = (input, init) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input);
+    if (pathname.endsWith('/pass')) passes += 1;
+    return globalThis.fetch(input, init);
+  };
+  const porthole = new Porthole({ url: environment['PORTHOLE_URL'], apiKey: ALICE, fetch });
+  const [preview] = await (await porthole.run(runId)).previews();
+  const text = async (init?: RequestInit) => (await preview?.fetch('/', init))?.text();
+  expect(await text({ method: 'POST', body: 'x', headers: { accept: '*/*' } })).toBe('shop');
+  expect([await text(), passes]).toEqual(['shop', 1]);
+  // A change of the level ends the pass.
+  await preview?.sharing.setAccess('org');
+  expect([await text(), passes]).toEqual(['shop', 2]);
+  const stranger = new Porthole({ url: environment['PORTHOLE_URL'], apiKey: BOB });
+  expect(await stranger.sharing(preview?.info.session_id ?? '').pass()).toBeUndefined();
+  const { stdout, code } = await run(`curl ${runId} 3414 /`);
+  expect([stdout, code]).toEqual(['shop', 0]);
 });
 
 test('reads the password from the standard input', async () => {

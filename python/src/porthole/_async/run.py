@@ -47,6 +47,8 @@ class AsyncPreview:
         self._http = http
         self._path = f"api/runs/{segment(run_id)}/sandbox"
         self._keep_alive: AsyncKeepAlive | None = None
+        # Valid for ten minutes; another one is needed then, and after each change of the level.
+        self._pass: str | None = None
         if info["keepalive_url"] is not None and keep_alive > 0:
             self._keep_alive = AsyncKeepAlive(self.touch, keep_alive)
 
@@ -89,8 +91,32 @@ class AsyncPreview:
         """Requests a path of the app, also where the system does not resolve `*.localhost`.
 
         Takes what `httpx` takes: `headers`, `params`, `json`, `content`, `timeout` …
+        Where only some may open the preview, the owner gets in by a pass.
         """
-        return await self._http.previews.request(method, httpx.URL(self.url).join(path), **request)
+        url = httpx.URL(self.url).join(path)
+        response = await self._send(method, url, request)
+        is_refused = response.headers.get("x-porthole-status") == "access_required"
+        # A stream can be sent once only.
+        if not is_refused or not isinstance(request.get("content"), (str, bytes, type(None))):
+            return response
+        self._pass = await self._get_pass()
+        return response if self._pass is None else await self._send(method, url, request)
+
+    async def _send(self, method: str, url: httpx.URL, request: Mapping[str, Any]) -> httpx.Response:
+        headers = httpx.Headers(request.get("headers"))
+        if self._pass is not None:
+            headers["x-porthole-pass"] = self._pass
+        return await self._http.previews.request(method, url, **{**request, "headers": headers})
+
+    async def _get_pass(self) -> str | None:
+        """None if everyone who has the URL may open it, or if the caller may not."""
+        try:
+            answer = await self._http.json("POST", f"v1/previews/{self._id}/pass", idempotent=True)
+        except PortholeError as error:
+            if error.status in (403, 404):
+                return None
+            raise
+        return cast("str | None", answer["pass"])
 
     async def touch(self) -> None:
         """Extends its expiry once."""
