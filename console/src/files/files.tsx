@@ -168,11 +168,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
           ) : null}
         </div>
       </div>
-      {canWork ? (
-        <UploadState upload={upload} hint="Drop files and folders anywhere here to upload them." />
-      ) : (
-        <p className="quiet">{why}</p>
-      )}
+      {canWork ? <UploadState upload={upload} /> : <p className="quiet">{why}</p>}
       <FolderView
         key={folder}
         sandboxId={sandboxId}

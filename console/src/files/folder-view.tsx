@@ -66,39 +66,29 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
   const total = entries?.length ?? 0;
   return (
     <>
-      <div className="section-head folder-tools">
-        <div className="tools">
-          {canWork ? (
-            <>
-              <Button onPress={() => ask({ what: 'file', folder })}>New file</Button>
-              <Button onPress={() => ask({ what: 'folder', folder })}>New folder</Button>
-            </>
-          ) : null}
-          <a className="button" download href={archiveOf(sandboxId, folder, 'zip')}>
-            Download as zip
-          </a>
-          <a className="button" download href={archiveOf(sandboxId, folder, 'tar')}>
-            as tar
-          </a>
-        </div>
-        <div className="tools">
-          {hiddenCount === 0 ? null : (
-            <ToggleButton className="button" isSelected={hidden} onChange={setHidden}>
-              Hidden files
-            </ToggleButton>
-          )}
-          {total <= LARGE ? null : (
-            <TextInput
-              label="Find in this folder"
-              placeholder="Find in this folder"
-              value={wanted}
-              onChange={(text) => {
-                setWanted(text);
-                setMost(STEP);
-              }}
-            />
-          )}
-        </div>
+      <div className="tools folder-tools">
+        {canWork ? (
+          <>
+            <Button onPress={() => ask({ what: 'file', folder })}>New file</Button>
+            <Button onPress={() => ask({ what: 'folder', folder })}>New folder</Button>
+          </>
+        ) : null}
+        {hiddenCount === 0 ? null : (
+          <ToggleButton className="button" isSelected={hidden} onChange={setHidden}>
+            Hidden files
+          </ToggleButton>
+        )}
+        {total <= LARGE ? null : (
+          <TextInput
+            label="Find in this folder"
+            placeholder="Find in this folder"
+            value={wanted}
+            onChange={(text) => {
+              setWanted(text);
+              setMost(STEP);
+            }}
+          />
+        )}
       </div>
       {entries === undefined ? null : <Problem words={problem} onRetry={reload} />}
       {entries === undefined ? (
@@ -156,10 +146,19 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
               ? `${most.toLocaleString()} of ${found.length.toLocaleString()} are shown.`
               : `${found.length.toLocaleString()} ${found.length === 1 ? 'entry' : 'entries'}.`}
             {value?.truncated === true ? ' There are more than can be listed here.' : ''}
+            {canWork ? <span className="drop-hint"> Drop files and folders here to upload them.</span> : null}
           </p>
           {found.length > most ? (
             <Button onPress={() => setMost((before) => before + STEP)}>Show more</Button>
           ) : null}
+          <p className="links">
+            <a download href={archiveOf(sandboxId, folder, 'zip')}>
+              Download as zip
+            </a>
+            <a download href={archiveOf(sandboxId, folder, 'tar')}>
+              Download as tar
+            </a>
+          </p>
         </>
       )}
       {menus}

@@ -19,7 +19,7 @@ export function UploadButtons({ isDisabled, onFiles }: UploadButtonsProps) {
         <Button isDisabled={isDisabled}>Upload files</Button>
       </FileTrigger>
       <FileTrigger acceptDirectory onSelect={onSelect}>
-        <Button isDisabled={isDisabled}>Upload a folder</Button>
+        <Button isDisabled={isDisabled}>Upload folder</Button>
       </FileTrigger>
     </>
   );
@@ -27,18 +27,16 @@ export function UploadButtons({ isDisabled, onFiles }: UploadButtonsProps) {
 
 interface UploadStateProps {
   readonly upload: Upload;
-  /** Shown before the first upload. */
-  readonly hint?: string;
 }
 
 /** The progress, result and question of an upload. */
-export function UploadState({ upload, hint = '' }: UploadStateProps) {
+export function UploadState({ upload }: UploadStateProps) {
   const { progress, problem, notice, taken } = upload;
   return (
     <>
       {progress === undefined ? (
         <p className="quiet" role="status">
-          {notice === '' ? <span className="drop-hint">{hint}</span> : notice}
+          {notice}
         </p>
       ) : (
         <div className="upload">

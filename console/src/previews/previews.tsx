@@ -76,7 +76,7 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
         ))
       ) : (
         <Tabs
-          className="preview-tabs"
+          className="tabs preview-tabs"
           selectedKey={current ?? NEW}
           onSelectionChange={(key) => setChosen(String(key))}
         >

@@ -14,7 +14,7 @@ interface RunDetailsProps {
 export function RunDetails({ run, sandbox }: RunDetailsProps) {
   const { run_id: id, sandbox_id: sandboxId } = run;
   return (
-    <dl className="details">
+    <dl className="facts-list">
       <Fact name="Run">
         <CopiedId id={id} />
       </Fact>

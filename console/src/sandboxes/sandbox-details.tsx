@@ -21,7 +21,7 @@ export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
   return (
     <>
       <Lasting sandbox={sandbox} onChange={onChange} />
-      <dl className="details">
+      <dl className="facts-list">
         <Fact name="Sandbox">
           <CopiedId id={sandbox.id} />
         </Fact>

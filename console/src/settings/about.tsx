@@ -108,7 +108,9 @@ function Health({ warnings }: Pick<Installation, 'warnings'>) {
       ) : (
         <ul className="warnings">
           {warnings.map((warning) => (
-            <li key={warning}>{warning}</li>
+            <li className="reason" key={warning}>
+              {warning}
+            </li>
           ))}
         </ul>
       )}

@@ -224,7 +224,7 @@ function NewKey({ onCreated }: { readonly onCreated: (key: Created) => void }) {
         hint="What uses it, for example: nightly build"
         autoComplete="off"
       />
-      <div className="two">
+      <div className="row">
         <Choice label="Scope" name="scope" value={scope} onChange={setScope} options={SCOPES} />
         <Choice label="Expires after" name="expiry" defaultValue="90" options={EXPIRIES} />
       </div>

@@ -205,7 +205,7 @@ export function filesPane(here: ConsoleSuite, own: SandboxPage): void {
       await writeFile(join(local, 'tree/top.txt'), 'top');
       const [chooser] = await Promise.all([
         page.waitForEvent('filechooser'),
-        page.getByRole('button', { name: 'Upload a folder' }).press('Enter'),
+        page.getByRole('button', { name: 'Upload folder' }).press('Enter'),
       ]);
       await chooser.setFiles(join(local, 'tree'));
       await page.getByText('2 files are there.').waitFor();
