@@ -58,6 +58,7 @@ export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
       const words = text.toLowerCase().split(/\s+/);
       const all = [
         ...commands,
+        ...(text === '' ? [] : DOCS),
         ...(runs?.runs ?? []).map(({ run_id: id, title }) => ({
           id: `/runs/${encodeURIComponent(id)}`,
           words: plainText(title ?? '', 100) || id,
@@ -108,6 +109,13 @@ export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
   );
 }
 
+/** Offered once something is typed. */
+const DOCS: readonly Pick[] = [...DOCUMENTS.keys()].map((id) => ({
+  id: documentAddress(id),
+  words: id.replaceAll('-', ' '),
+  note: 'Docs',
+}));
+
 function commandsOf(path: string, pages: ReturnType<typeof useLinkedPages>): readonly Pick[] {
   const kind = /^\/(runs|sandboxes)\/./.exec(path)?.[1] as keyof typeof PANES | undefined;
   return [
@@ -120,11 +128,6 @@ function commandsOf(path: string, pages: ReturnType<typeof useLinkedPages>): rea
         }))),
     ...pages.map(({ href, name }) => ({ id: href, words: `Go to the ${name.toLowerCase()}` })),
     { id: '/v1/openapi', words: 'Open the API reference' },
-    ...[...DOCUMENTS.keys()].map((id) => ({
-      id: documentAddress(id),
-      words: id.replaceAll('-', ' '),
-      note: 'Docs',
-    })),
     ...Object.entries(THEMES).map(([id, words]) => ({ id, words })),
     { id: 'keys', words: 'Show the keyboard keys', note: '?' },
   ];
