@@ -28,6 +28,7 @@ import { blockRoutes } from './previews/block-routes.ts';
 import { diagnoseRoute } from './previews/diagnosis-route.ts';
 import { portForwardRoutes } from './previews/preview-routes.ts';
 import { tunnelRoutes } from './previews/tunnel-routes.ts';
+import { viewerKeysRoute } from './previews/viewer-keys-route.ts';
 import { execCommandRoute } from './processes/exec-route.ts';
 import { execSessionRoutes } from './processes/exec-session-routes.ts';
 import { portRoutes } from './processes/port-routes.ts';
@@ -83,6 +84,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...accessRoutes,
       shareAgentPreviewRoute,
       ...blockRoutes,
+      viewerKeysRoute,
       openPageRoute,
       diagnoseRoute,
       ...tunnelRoutes,

@@ -24,6 +24,10 @@ const EVENTS: Readonly<Record<ActivityType, readonly [meaning: string, data: str
     'A preview ended by itself: idle, at its maximum lifetime, or with its sandbox or run',
     '`target_port`, `preview`, `reason`',
   ],
+  'preview.visited': [
+    'Someone opened a preview below the level `link`; at most one event in an hour for each viewer and link, and twenty for all viewers without a name',
+    '`target_port`, `preview`, `viewer`, `level`, `link_id`, `link`',
+  ],
   'preview.looked': [
     'A page was checked or looked at',
     '`target_port`, `path`, `result`, `cause`, `place`, `look`, `by`, `user`',

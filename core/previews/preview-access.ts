@@ -16,6 +16,7 @@ import type { Records } from '../records.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { KnownPreview } from './asleep-previews.ts';
 import type { PortAccess, PreviewLink, PreviewVisit } from './access-store.ts';
+import { previewVisited } from './preview-events.ts';
 import type { PreviewOptions } from './preview-limits.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
 
@@ -30,7 +31,7 @@ type AccessOptions = Pick<PreviewOptions, 'access' | 'maxAccess'>;
 
 export interface AccessDeps {
   readonly plane: Pick<PreviewPlane, 'setAccess'>;
-  readonly records: Pick<Records, 'access' | 'runs'>;
+  readonly records: Pick<Records, 'access' | 'runs' | 'timeline'>;
   readonly tokens: Pick<Tokens, 'signTicket' | 'pseudonym'>;
   readonly clock: Clock;
   readonly ids: Pick<Ids, 'link'>;
@@ -248,7 +249,8 @@ export async function admitVisitor(
   const { records, tokens } = deps;
   const { runId, targetPort } = preview;
   const [run, stored] = await Promise.all([records.runs.get(runId), records.access.get(runId, targetPort)]);
-  if (run === undefined) return { kind: 'refused' };
+  if (run === undefined || (await records.access.blockOf(run.owner)) !== undefined)
+    return { kind: 'refused' };
   const access = allowedAccess(stored, deps.previewSettings);
   const found = await wayIn(deps, { preview, owner: run.owner, stored, access, visitor });
   if (found.kind !== 'passes') return found;
@@ -285,7 +287,12 @@ export async function enterPreview(
     link,
     ends: endsOf(visitor.caller, link),
   });
-  await records.access.addVisit(visit, now, MAX_VISITORS);
+  const { viewer } = visit;
+  const isPerson = visitor.caller?.kind === 'person';
+  await Promise.all([
+    records.access.addVisit(visit, now, MAX_VISITORS),
+    records.timeline.append(preview.runId, previewVisited(preview, { viewer, isPerson, level, link }), now),
+  ]);
   return { kind: 'enters', ticket };
 }
 

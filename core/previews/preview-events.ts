@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Actor, NewEvent, Role } from '../runs/timeline.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
 import type { PreviewDecision } from './preview-lifetime.ts';
@@ -9,6 +10,8 @@ export type ReapReason = Exclude<PreviewDecision, 'alive' | 'stopped'> | 'over_c
 
 /** Minimum time between keepalive events of one preview, in milliseconds. */
 const KEPT_AGAIN_MS = 10 * 60_000;
+/** The same for visits of one viewer, in milliseconds. */
+const VISITED_AGAIN_MS = 60 * 60_000;
 
 /** The preview serves. */
 export function previewOpened(preview: Preview, by?: Actor): readonly NewEvent[] {
@@ -29,6 +32,37 @@ export function previewKept(preview: Preview, by?: Actor): readonly NewEvent[] {
     data: { ...about(preview), ...expiry(preview), ...author(by) },
     again: KEPT_AGAIN_MS,
   });
+}
+
+export interface Visited {
+  readonly viewer: string;
+  /** Whether the viewer is signed in: others choose how many they are. */
+  readonly isPerson: boolean;
+  readonly level: string;
+  readonly link?: { readonly id: string; readonly label: string } | undefined;
+}
+
+/** Someone opened the preview. */
+export function previewVisited(
+  preview: Preview,
+  { viewer, isPerson, level, link }: Visited,
+): readonly NewEvent[] {
+  const who = isPerson ? `${viewer}:${link?.id ?? ''}` : `visitor:${slotOf(viewer)}`;
+  return [
+    {
+      type: 'preview.visited',
+      key: `visited:${preview.uid}:${who}`,
+      data: { ...about(preview), viewer, level, ...(link && { link_id: link.id, link: link.label }) },
+      again: VISITED_AGAIN_MS,
+    },
+  ];
+}
+
+/** Visitors without a name share this many events in `VISITED_AGAIN_MS`. */
+const VISITOR_SLOTS = 20;
+
+function slotOf(viewer: string): number {
+  return createHash('sha256').update(viewer).digest().readUInt32BE() % VISITOR_SLOTS;
 }
 
 /** The URL was revoked. */

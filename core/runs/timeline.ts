@@ -11,6 +11,7 @@ export const RUN_EVENT_TYPES = [
   'preview.kept',
   'preview.stopped',
   'preview.reaped',
+  'preview.visited',
   'preview.looked',
   'inbox.posted',
   'inbox.replied',

@@ -131,9 +131,10 @@ export function signGuestToken(key: KeyObject, { audience, operation }: GuestTok
 /**
  * @param type the kind of token, which the verifier checks: tokens of different kinds are not
  * interchangeable
+ * @param kid of the key, for readers that have several. @default - none, which `readJwt` requires
  */
-export function signJwt(key: KeyObject, type: string, payload: object): string {
-  const parts = [{ alg: 'EdDSA', typ: type }, payload];
+export function signJwt(key: KeyObject, type: string, payload: object, kid?: string): string {
+  const parts = [{ alg: 'EdDSA', typ: type, kid }, payload];
   const text = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`;
 }

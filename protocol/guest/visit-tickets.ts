@@ -1,7 +1,7 @@
 /** What the functions sign about a visitor, and what the process that serves a preview verifies. */
 import type { KeyObject } from 'node:crypto';
 import * as z from 'zod/mini';
-import { readJwt, readPublicKey, signJwt } from './guest-pod.ts';
+import { publicKeyText, readJwt, readPublicKey, signJwt } from './guest-pod.ts';
 
 /** `enter`: valid once, for a browser. `pass`: for each request of a program. */
 export type TicketKind = 'enter' | 'pass';
@@ -58,13 +58,24 @@ export function signTicket(key: KeyObject, kind: TicketKind, ticket: VisitTicket
     link,
     level,
     // The app gets this part alone: it lets no one enter.
-    about: signJwt(key, VIEWER, { ...common, level, exp: ends }),
+    about: signJwt(key, VIEWER, { ...common, level, exp: ends }, kidOf(publicKeyText(key))),
   });
 }
 
 /** The keys of an open preview, which are text. */
 export function readTicketKeys(keys: readonly string[]): readonly KeyObject[] {
   return keys.map(readPublicKey);
+}
+
+/** The public keys as a JWK set (RFC 7517, RFC 8037), for apps that verify who visits them. */
+export function viewerKeys(keys: readonly string[]) {
+  const constant = { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig' } as const;
+  return { keys: keys.map((x) => ({ ...constant, kid: kidOf(x), x })) };
+}
+
+/** Tells the keys of one set apart. */
+function kidOf(publicKey: string): string {
+  return publicKey.slice(0, 16);
 }
 
 /** Undefined unless one of the keys signed it as this kind. The reader checks times and host. */

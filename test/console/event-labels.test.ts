@@ -31,6 +31,16 @@ test.each([
     { target_port: 3000, reason: 'max_lifetime' },
     'Preview ended: port 3000, its longest life was over',
   ],
+  [
+    'preview.visited',
+    { target_port: 3000, viewer: 'carol', level: 'org' },
+    'Preview visited: port 3000, by carol',
+  ],
+  [
+    'preview.visited',
+    { target_port: 3000, viewer: 'visitor-abc', level: 'link', link_id: 'lnk_1', link: 'for dave' },
+    'Preview visited: port 3000, by visitor-abc, with the link “for dave”',
+  ],
   ['tool.approval_required', { target_port: 3000, tool: 'start_preview' }, 'Approval asked for: port 3000'],
   [
     'tool.approved',
