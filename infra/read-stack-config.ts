@@ -121,7 +121,16 @@ function parse(
   }
   problems.push(...contradictions(data, prefix));
   if (problems.length > 0) throw new StackConfigError(problems);
-  return Object.freeze(data);
+  return Object.freeze({ ...data, preview: { ...data.preview, access: previewAccess(data) } });
+}
+
+/**
+ * Where people can sign in, previews are open to the owner's organisation alone, unless the stack
+ * says otherwise. Only the guest enforces levels.
+ */
+function previewAccess({ preview, oidc, apiKeys }: StackConfig): StackConfig['preview']['access'] {
+  const canSignIn = oidc !== undefined || apiKeys !== undefined;
+  return preview.access ?? (canSignIn && preview.upstream === 'guest' ? 'org' : 'link');
 }
 
 /** A copy of the settings without the keys at these paths. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { TEMPLATE_SIZE } from '../constructs/agent-sandbox-manifests.ts';
+import { ACCESS_LEVELS } from '../protocol/preview-access.ts';
 import { MIN_KEY_LENGTH } from '../protocol/settings/shared-values.ts';
 import { reachesMetadataOnly } from '../base/address-range.ts';
 import { variableFaults } from '../protocol/settings/read-environment.ts';
@@ -113,7 +114,12 @@ const Preview = {
   maxPerRun: variable('Sandbox__Preview__MaxPerRun'),
   maxTotal: variable('Sandbox__Preview__MaxTotal'),
   readyTimeoutSeconds: variable('Sandbox__Preview__ReadyTimeoutSeconds'),
-  access: variable('Sandbox__Preview__Access'),
+  access: z
+    .enum(ACCESS_LEVELS)
+    .optional()
+    .describe(
+      'Who may open a preview if its owner has set nothing: owner, org, signed_in, password or link (everyone who has its URL); without it `org` if `oidc` or `apiKeys` lets people sign in, otherwise `link`',
+    ),
   maxAccess: variable('Sandbox__Preview__MaxAccess'),
   reportContact: variable('Sandbox__Preview__ReportContact'),
   maxWakesPerLink: variable('Sandbox__Preview__MaxWakesPerLink'),

@@ -234,6 +234,31 @@ describe("the functions' environment", () => {
     expect(config.namespaces.previews).toBe(alone.preview.namespace);
   });
 
+  test.each<[object, Record<string, string>, string]>([
+    [{}, {}, 'link'],
+    [{ oidc: { issuer: 'https://login.example.com', audience: 'porthole' } }, {}, 'org'],
+    [{}, { 'porthole:apiKeys': '{"key-of-ann-for-tests":{"user":"ann","org":"acme"}}' }, 'org'],
+    [
+      { oidc: { issuer: 'https://login.example.com', audience: 'porthole' }, preview: { access: 'link' } },
+      {},
+      'link',
+    ],
+    [
+      {
+        oidc: { issuer: 'https://login.example.com', audience: 'porthole' },
+        preview: { upstream: 'direct' },
+      },
+      {},
+      'link',
+    ],
+  ])('opens the previews of a stack with %j %j to the level %s', (settings, secrets, level) => {
+    const more = Object.fromEntries(
+      Object.entries(settings).map(([key, value]) => [`porthole:${key}`, JSON.stringify(value)]),
+    );
+    const given = readStackConfig({ ...complete, ...more, ...secrets }, everySecret);
+    expect(readConfig({ ...environmentPlan(given), ...secretsPlan(given) }).preview.access).toBe(level);
+  });
+
   test('holds no secret outside of the Secret', () => {
     const clear = JSON.stringify(environmentPlan(config));
     for (const secret of [DATABASE_URL, SIGNING_KEYS, SERVICE_KEY]) expect(clear).not.toContain(secret);
