@@ -163,6 +163,13 @@ export function siblingPortsContract(startGateway: StartGateway): void {
       expect((await get(fixture, `${BELOW}/`)).headers['set-cookie']).toBe(kept);
     });
 
+    test('counts its use as use of the page, too', async () => {
+      const fixture = await serve((_, res) => void res.end('sibling'));
+      expect(fixture.uses()).toBe(0);
+      expect((await get(fixture, `${BELOW}/`)).body).toBe('sibling');
+      expect(fixture.uses()).toBeGreaterThan(0);
+    });
+
     test('streams, and ends with the preview of its host', async () => {
       const fixture = await serve((_, res) => {
         res.writeHead(200, { 'content-type': 'text/event-stream' });
