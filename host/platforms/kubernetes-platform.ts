@@ -25,6 +25,8 @@ import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { isAtAddress, type Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 import { unsupportedMounter } from '#adapters/mounts/mount-failure.ts';
 import { type Channel, guestsOf } from '#core/processes/guest.ts';
+import { findAsleep } from '#core/previews/asleep-previews.ts';
+import { accessOf } from '#core/previews/preview-access.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#protocol/guest/guest-pod.ts';
@@ -152,6 +154,12 @@ export async function openKubernetesPlatform(
         ? createPreviewFallback({
             plane,
             records: records.previews,
+            asleep: async (token) => {
+              const asleepDeps = { records, tokens: deps.tokens, previewSettings };
+              const known = await findAsleep(asleepDeps, { token });
+              return known && accessOf(asleepDeps, known);
+            },
+            openPage: config.publicUrl && `${config.publicUrl.origin}/open`,
             log,
             reportContact: previewSettings.reportContact,
           })

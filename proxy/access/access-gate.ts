@@ -124,7 +124,7 @@ export class AccessGate {
    * that follows links gets the page that it got before.
    */
   wake(req: IncomingMessage, token: string): string | undefined {
-    return req.headers['sec-fetch-mode'] === undefined ? undefined : this.hide(req, token);
+    return isOpened(req) ? this.hide(req, token) : undefined;
   }
 
   /**
@@ -254,12 +254,17 @@ function onlyCookie(header: string | undefined, name: string): string | undefine
 const FRAMES: ReadonlySet<unknown> = new Set(['iframe', 'frame', 'embed', 'object']);
 
 /** A page that a person opens: no prefetch and no program. */
-function isNavigation({ method, headers }: IncomingMessage): boolean {
+export function isNavigation({ method, headers }: IncomingMessage): boolean {
   if (method !== 'GET' || headers['sec-purpose'] !== undefined || headers['purpose'] !== undefined)
     return false;
   const mode = headers['sec-fetch-mode'];
   if (mode === undefined) return (headers.accept ?? '').includes('text/html');
   return mode === 'navigate' && !FRAMES.has(headers['sec-fetch-dest']);
+}
+
+/** Only by browsers that say so: a program that follows links is none. */
+export function isOpened(req: IncomingMessage): boolean {
+  return req.headers['sec-fetch-mode'] !== undefined && isNavigation(req);
 }
 
 /** Names the preview by its objects' name: the URL of another host must not contain its token. */

@@ -4,13 +4,19 @@ import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { PreviewRecords } from '#core/previews/preview-records.ts';
-import { isPreviewToken, tokenFingerprint, tokenSha256 } from '#core/previews/preview-token.ts';
+import type { PreviewAccess } from '#protocol/preview-access.ts';
+import { isNavigation, isOpened, openUrl } from '#proxy/access/access-gate.ts';
+import { isPreviewToken, previewName, tokenFingerprint, tokenSha256 } from '#core/previews/preview-token.ts';
 import { unlessAborted } from '#base/concurrency.ts';
 import { within } from '../client/exchange.ts';
 
 export interface PreviewFallbackDeps {
   readonly plane: Pick<PreviewPlane, 'find'>;
   readonly records: Pick<PreviewRecords, 'tombstone'>;
+  /** Who may open a preview that starts again for visitors; undefined if it does not. */
+  readonly asleep: (token: string) => Promise<PreviewAccess | undefined>;
+  /** Page at which visitors enter, and start stopped previews. @default - none */
+  readonly openPage?: string | undefined;
   readonly log: { warn(fields: object, message: string): void };
   /** Where visitors report a preview. @default - the operator of the domain */
   readonly reportContact?: string | undefined;
@@ -21,6 +27,11 @@ export interface PreviewFallbackDeps {
 interface Page {
   readonly status: PreviewStatus;
   readonly context?: StatusPageContext;
+  /**
+   * The browsers that are sent to where visitors enter. `every`: also those that do not say that a
+   * person opens the page, as at previews that are not open to everyone. @default - none
+   */
+  readonly sends?: 'every' | 'modern';
 }
 
 /**
@@ -31,7 +42,10 @@ interface Page {
 const MAX_LOOKS = 8;
 
 /** Loaded on demand: functions without a gateway send none. */
-const pages = () => import('#proxy/status-answer.ts');
+const pages = async () => ({
+  ...(await import('#proxy/status-answer.ts')),
+  ...(await import('#proxy/access/entrance.ts')),
+});
 
 /**
  * Answers in a cluster for every host of the zone without a route in the Gateway: starting, ended
@@ -41,6 +55,8 @@ const pages = () => import('#proxy/status-answer.ts');
 export function createPreviewFallback({
   plane,
   records,
+  asleep,
+  openPage,
   log,
   reportContact,
   pollMs = 5_000,
@@ -60,7 +76,16 @@ export function createPreviewFallback({
       // URL.
       if (tombstone?.reason === 'stopped') return { status: 'stopped' };
       if (live !== undefined) return { status: 'starting', context: { targetPort: live.targetPort } };
-      const reason = tombstone?.reason ?? 'unknown';
+      // Unknown and stopped previews look the same to a stranger.
+      if (tombstone === undefined) return { status: 'unknown', sends: 'every' };
+      const access =
+        openPage === undefined
+          ? undefined
+          : await within(pollMs, undefined, (limit) => unlessAborted(asleep(token), limit));
+      if (access !== undefined) {
+        return { status: 'expired', sends: access.level === 'link' ? 'modern' : 'every' };
+      }
+      const { reason } = tombstone;
       return { status: reason === 'max_lifetime' ? 'expired' : reason };
     } catch (error) {
       log.warn({ preview: tokenFingerprint(token), err: error }, 'a preview could not be looked up');
@@ -73,12 +98,19 @@ export function createPreviewFallback({
   return {
     handleRequest(req, res, token, expectsContinue = false) {
       void (async () => {
-        const found =
+        const found: Page | Promise<Page> =
           ownPath(req.url)?.kind === 'report'
-            ? { status: 'report' as const, context: { host: req.headers.host, contact: reportContact } }
+            ? { status: 'report', context: { host: req.headers.host, contact: reportContact } }
             : look(token);
-        const [{ status, context }, { answerWithPage }] = await Promise.all([found, pages()]);
-        if (!res.destroyed) answerWithPage(req, res, status, context, expectsContinue);
+        const [{ status, context, sends }, { answerWithPage, sendAway }] = await Promise.all([
+          found,
+          pages(),
+        ]);
+        if (res.destroyed) return;
+        const isSent = sends === 'every' ? isNavigation(req) : sends === 'modern' && isOpened(req);
+        if (openPage !== undefined && isSent) {
+          sendAway(req, res, openUrl(openPage, previewName(token), req.url ?? '/'));
+        } else answerWithPage(req, res, status, context, expectsContinue);
       })();
     },
     handleUpgrade(req, socket, _head, token) {

@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createPreviewFallback } from '#adapters/kubernetes/previews/preview-fallback.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import type { EndReason } from '#core/previews/preview-records.ts';
-import { tokenSha256 } from '#core/previews/preview-token.ts';
+import { call } from '#test/support/in-process-host.ts';
+import type { AccessLevel } from '#protocol/preview-access.ts';
+import { previewName, tokenSha256 } from '#core/previews/preview-token.ts';
 
 const TOKEN = 'calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa';
 
@@ -14,11 +16,13 @@ describe('the fallback for hosts without a route', () => {
   let url: string;
   let live: boolean | 'cannot be asked' | 'hangs';
   let ended: EndReason | undefined;
+  let asleep: AccessLevel | undefined;
   let looks: number;
   let logged: string;
   let isDatabaseStuck: boolean;
   beforeEach(async () => {
     [live, ended, looks, logged, isDatabaseStuck] = [false, undefined, 0, '', false];
+    asleep = undefined;
     const fallback = createPreviewFallback({
       plane: {
         find: async (token, signal) => {
@@ -36,6 +40,11 @@ describe('the fallback for hosts without a route', () => {
             : undefined;
         },
       },
+      asleep: async (token) => {
+        const level = token === TOKEN ? asleep : undefined;
+        return level && { level, epoch: 0, revoked: [] };
+      },
+      openPage: 'https://porthole.example.com/open',
       pollMs: 300,
       log: {
         warn: (fields, message) => {
@@ -76,6 +85,28 @@ describe('the fallback for hosts without a route', () => {
   ])('%s', async (_name, isLive, reason, status, page) => {
     [live, ended] = [isLive, reason];
     expect(await ask()).toEqual([status, page, page]);
+  });
+
+  test('sends people to where stopped previews start, and as well for unknown ones', async () => {
+    const location = `https://porthole.example.com/open?preview=${previewName(TOKEN)}#path=%2F`;
+    const modern = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+    const old = { accept: 'text/html' };
+    const sent = async (headers: Readonly<Record<string, string>>, method = 'GET') => {
+      const port = Number(new URL(url).port);
+      const answer = await call(port, method, '/', { headers: { 'x-token': TOKEN, ...headers } });
+      return answer.headers.location ?? answer.status;
+    };
+    expect([await sent(modern), await sent(old), await sent({})]).toEqual([location, location, 404]);
+    ended = 'expired';
+    expect([await sent(modern), await sent(old)]).toEqual([410, 410]);
+    asleep = 'org';
+    expect([await sent(modern), await sent(old), await sent({})]).toEqual([location, location, 410]);
+    asleep = 'link';
+    expect([await sent(modern), await sent(old)]).toEqual([location, 410]);
+    expect(await sent(modern, 'HEAD')).toBe(410);
+    expect(await sent({ ...modern, 'sec-purpose': 'prefetch' })).toBe(410);
+    live = true;
+    expect(await sent(modern)).toBe(503);
   });
 
   test('looks nothing up for a host that names no token', async () => {
