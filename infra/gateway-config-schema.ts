@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { orOutput } from './placeholders.ts';
+import { ACCESS_LEVELS } from '../protocol/preview-access.ts';
 import { SandboxPodSchema } from '../protocol/settings/sandbox-pod-schema.ts';
 
 export const text = z.string().trim().min(1, 'must not be empty');
@@ -146,6 +147,8 @@ export const Zone = z.strictObject({
     .array(text)
     .min(1, 'must name an org: previews of all other orgs are in `zone`')
     .describe('Orgs that have their previews in it'),
+  access: z.enum(ACCESS_LEVELS).optional().describe('As `preview.access`, for its previews'),
+  maxAccess: z.enum(ACCESS_LEVELS).optional().describe('As `preview.maxAccess`, for its previews'),
   gateway: z
     .strictObject({
       existing: ExistingGateway.optional(),

@@ -5,6 +5,7 @@ import {
   LISTENERS,
   listenerSetManifest,
 } from '../constructs/gateway-manifests.ts';
+import type { AccessLevel } from '../protocol/preview-access.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig, ZoneGateway } from './stack-config-schema.ts';
 
@@ -15,6 +16,8 @@ interface ServedZone {
   readonly zone: string;
   /** Empty: all orgs without a separate zone. */
   readonly orgs: readonly string[];
+  readonly access?: AccessLevel | undefined;
+  readonly maxAccess?: AccessLevel | undefined;
   readonly gateway: GatewayReference & { readonly sectionName: string };
 }
 
@@ -26,6 +29,8 @@ export function servedZones(config: StackConfig): readonly [ServedZone, ...Serve
     ...zones.map((each) => ({
       zone: each.zone,
       orgs: each.orgs,
+      access: each.access,
+      maxAccess: each.maxAccess,
       gateway: reference(each.gateway, namespaces),
     })),
   ];

@@ -387,7 +387,9 @@ export const StackConfigSchema = z.strictObject({
   zones: z
     .array(Zone)
     .default([])
-    .describe('Further zones: `{zone, orgs, gateway?}` each. Their proxies are those of `gateway.podLabels`'),
+    .describe(
+      'Further zones: `{zone, orgs, access?, maxAccess?, gateway?}` each. Their proxies are those of `gateway.podLabels`',
+    ),
   certificates: group(Certificates),
   preview: group(Preview),
   functions: z.strictObject(Functions),

@@ -17,7 +17,7 @@ import type { RunRecord } from '../runs/run-records.ts';
 import type { KnownPreview } from './asleep-previews.ts';
 import type { PortAccess, PreviewLink, PreviewVisit } from './access-store.ts';
 import { previewVisited } from './preview-events.ts';
-import type { PreviewOptions } from './preview-limits.ts';
+import { type AccessLevels, levelsOf, type PreviewOptions } from './preview-limits.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
 
 /** Links of one port. */
@@ -27,21 +27,31 @@ const MAX_VISITORS = 1_000;
 /** When a visit ends at the latest, in milliseconds: as long as a browser session. */
 const VISIT_MS = 12 * 3_600_000;
 
-type AccessOptions = Pick<PreviewOptions, 'access' | 'maxAccess'>;
-
 export interface AccessDeps {
   readonly plane: Pick<PreviewPlane, 'setAccess'>;
   readonly records: Pick<Records, 'access' | 'runs' | 'timeline'>;
   readonly tokens: Pick<Tokens, 'signTicket' | 'pseudonym'>;
   readonly clock: Clock;
   readonly ids: Pick<Ids, 'link'>;
-  readonly previewSettings: AccessOptions;
+  readonly previewSettings: Pick<PreviewOptions, 'access' | 'maxAccess' | 'zones'>;
+}
+
+/** Default and maximum of the access to the previews of a run. */
+export async function levelsOfRun(
+  { records, previewSettings }: Pick<AccessDeps, 'previewSettings' | 'records'>,
+  runId: string,
+): Promise<AccessLevels> {
+  const { zones } = previewSettings;
+  // One zone sets the same for everyone, without a read.
+  const isOne = zones.every(({ access, maxAccess }) => access === undefined && maxAccess === undefined);
+  const run = isOne ? undefined : await records.runs.get(runId);
+  return run === undefined ? previewSettings : levelsOf(previewSettings, run.owner.org);
 }
 
 /** The access of a port: what its owner chose, or the default, and never wider than the maximum. */
 export function allowedAccess(
   stored: PreviewAccess | undefined,
-  { access, maxAccess }: AccessOptions,
+  { access, maxAccess }: AccessLevels,
 ): PreviewAccess {
   const { level, epoch, revoked } = stored ?? { ...OPEN_ACCESS, level: access };
   return { level: isWider(level, maxAccess) ? maxAccess : level, epoch, revoked };
@@ -49,10 +59,14 @@ export function allowedAccess(
 
 /** The access of a preview's port. */
 export async function accessOf(
-  { records, previewSettings }: Pick<AccessDeps, 'previewSettings' | 'records'>,
+  deps: Pick<AccessDeps, 'previewSettings' | 'records'>,
   { runId, targetPort }: Pick<Preview, 'runId' | 'targetPort'>,
 ): Promise<PreviewAccess> {
-  return allowedAccess(await records.access.get(runId, targetPort), previewSettings);
+  const [stored, levels] = await Promise.all([
+    deps.records.access.get(runId, targetPort),
+    levelsOfRun(deps, runId),
+  ]);
+  return allowedAccess(stored, levels);
 }
 
 /** Who can open a preview, as a sentence for the person who is asked about it. */
@@ -76,11 +90,13 @@ export interface AccessChange {
  * missing or has no use
  */
 export async function changeAccess(
-  { plane, records, previewSettings }: AccessDeps,
+  deps: AccessDeps,
   { preview, level, password }: AccessChange,
   signal?: AbortSignal,
 ): Promise<PreviewAccess> {
-  checkLevel(level, previewSettings);
+  const { plane, records } = deps;
+  const levels = await levelsOfRun(deps, preview.runId);
+  checkLevel(level, levels);
   if (level === 'password' && password === undefined) {
     throw new PortholeError('invalid_request', 'password: the level password needs one', {
       remedy: 'send a password.',
@@ -98,7 +114,7 @@ export async function changeAccess(
     revoked: [],
     password: hashed,
   }));
-  const access = allowedAccess(changed, previewSettings);
+  const access = allowedAccess(changed, levels);
   if (isLive(preview)) await plane.setAccess(preview, access, signal);
   return access;
 }
@@ -109,7 +125,7 @@ export function isLive(preview: Preview | KnownPreview): preview is Preview {
 }
 
 /** @throws PortholeError `invalid_request` for a level above the maximum */
-export function checkLevel(level: AccessLevel, { maxAccess }: Pick<AccessOptions, 'maxAccess'>): void {
+export function checkLevel(level: AccessLevel, { maxAccess }: Pick<AccessLevels, 'maxAccess'>): void {
   if (!isWider(level, maxAccess)) return;
   throw new PortholeError(
     'invalid_request',
@@ -137,10 +153,11 @@ export interface NewLink {
  * @throws PortholeError `invalid_request`, `quota_exceeded`
  */
 export async function createLink(
-  { records, ids, clock, previewSettings }: PassDeps,
+  deps: PassDeps,
   { preview, by, ...asked }: NewLink & { readonly preview: KnownPreview; readonly by: string },
 ): Promise<{ readonly link: PreviewLink; readonly secret: string }> {
-  checkLevel(asked.level, previewSettings);
+  const { records, ids, clock } = deps;
+  checkLevel(asked.level, await levelsOfRun(deps, preview.runId));
   const { id = ids.link(), secret = randomBytes(24).toString('base64url') } = asked;
   const link: PreviewLink = {
     id,
@@ -173,14 +190,16 @@ export async function createLink(
  * @throws PortholeError `not_found`
  */
 export async function revokeLink(
-  { plane, records, previewSettings }: AccessDeps,
+  deps: AccessDeps,
   { preview, linkId }: { readonly preview: Preview | KnownPreview; readonly linkId: string },
   signal?: AbortSignal,
 ): Promise<void> {
+  const { plane, records } = deps;
   const { runId, targetPort } = preview;
-  const [link, stored] = await Promise.all([
+  const [link, stored, levels] = await Promise.all([
     records.access.link(linkId),
     records.access.get(runId, targetPort),
+    levelsOfRun(deps, runId),
   ]);
   const isOfPort = link?.runId === runId && link.targetPort === targetPort;
   // A revocation that did not reach the guest may be repeated.
@@ -190,10 +209,10 @@ export async function revokeLink(
     });
   }
   const changed = await records.access.change(runId, targetPort, (known) =>
-    withoutLink(known ?? { ...OPEN_ACCESS, level: previewSettings.access, password: null }, linkId),
+    withoutLink(known ?? { ...OPEN_ACCESS, level: levels.access, password: null }, linkId),
   );
   if (isOfPort) await records.access.removeLink(linkId);
-  if (isLive(preview)) await plane.setAccess(preview, allowedAccess(changed, previewSettings), signal);
+  if (isLive(preview)) await plane.setAccess(preview, allowedAccess(changed, levels), signal);
 }
 
 /** With too many revoked links a new epoch ends every visit instead. */
@@ -251,8 +270,10 @@ export async function admitVisitor(
   const [run, stored] = await Promise.all([records.runs.get(runId), records.access.get(runId, targetPort)]);
   if (run === undefined || (await records.access.blockOf(run.owner)) !== undefined)
     return { kind: 'refused' };
-  const access = allowedAccess(stored, deps.previewSettings);
-  const found = await wayIn(deps, { preview, owner: run.owner, stored, access, visitor });
+  const levels = levelsOf(deps.previewSettings, run.owner.org);
+  const access = allowedAccess(stored, levels);
+  const { maxAccess } = levels;
+  const found = await wayIn(deps, { preview, owner: run.owner, stored, access, maxAccess, visitor });
   if (found.kind !== 'passes') return found;
   const { level, link } = found;
   const { caller, anonymous = randomUUID() } = visitor;
@@ -356,13 +377,14 @@ interface Asked {
   readonly owner: Owner;
   readonly stored: PortAccess | undefined;
   readonly access: PreviewAccess;
+  readonly maxAccess: AccessLevel;
   readonly visitor: Visitor;
 }
 
 /** A link decides alone: a visitor who shows an invalid one is refused. */
 async function wayIn(
-  { records, clock, previewSettings }: AdmissionDeps,
-  { preview, owner, stored, access, visitor }: Asked,
+  { records, clock }: AdmissionDeps,
+  { preview, owner, stored, access, maxAccess, visitor }: Asked,
 ): Promise<WayIn> {
   const { caller, link: shown, password } = visitor;
   const person = caller?.kind === 'person' ? caller : undefined;
@@ -387,7 +409,7 @@ async function wayIn(
     isDigest(shown.secret, link.digest) &&
     (link.expiresAt === null || link.expiresAt > clock.now()) &&
     !access.revoked.includes(link.id) &&
-    !isWider(link.level, previewSettings.maxAccess);
+    !isWider(link.level, maxAccess);
   if (!isValid) return { kind: 'refused' };
   const way = await checkWay({ level: link.level, owner, person, hash: link.password }, password);
   return way.kind === 'passes' ? { ...way, link } : way;

@@ -42,12 +42,27 @@ export interface PreviewOptions {
 export interface PreviewZone {
   readonly zone: string;
   readonly orgs: readonly string[];
+  /** Of its previews. @default - as in all other zones */
+  readonly access?: AccessLevel | undefined;
+  readonly maxAccess?: AccessLevel | undefined;
   readonly gateway: {
     readonly kind?: 'Gateway' | 'ListenerSet' | 'XListenerSet' | undefined;
     readonly name: string;
     readonly namespace: string;
     readonly sectionName?: string | undefined;
   };
+}
+
+/** Default and maximum of the access to previews. */
+export type AccessLevels = Pick<PreviewOptions, 'access' | 'maxAccess'>;
+
+/** Those of the zone in which an org has its previews. */
+export function levelsOf(
+  { access, maxAccess, zones }: AccessLevels & Pick<PreviewOptions, 'zones'>,
+  org: string,
+): AccessLevels {
+  const zone = zones.find(({ orgs }) => orgs.includes(org));
+  return { access: zone?.access ?? access, maxAccess: zone?.maxAccess ?? maxAccess };
 }
 
 /** Every zone, the one of orgs without their own first. */

@@ -9,6 +9,7 @@ import type { RunRecord } from '../runs/run-records.ts';
 import type { Actor } from '../runs/timeline.ts';
 import type { PreviewLink } from './access-store.ts';
 import { accessOf, checkLevel, createLink, type PassDeps } from './preview-access.ts';
+import { levelsOf } from './preview-limits.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
 import { checkCallerStill } from './start-agent-preview.ts';
 
@@ -63,7 +64,7 @@ export async function shareAgentPreview(
   share: PreviewShare,
   waiting: Waiting = {},
 ): Promise<SharedPreview> {
-  checkLevel(share.level, deps.previewSettings);
+  checkLevel(share.level, levelsOf(deps.previewSettings, share.run.owner.org));
   const { generation } = await currentPreview(deps, share, waiting.signal);
   const { level } = await accessOf(deps, { runId: share.run.id, targetPort: share.targetPort });
   const call = toolCall(share, { generation, widens: isWider(share.level, level) });

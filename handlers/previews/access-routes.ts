@@ -7,6 +7,7 @@ import {
   changeAccess,
   createLink,
   createPass,
+  levelsOfRun,
   isLive,
   revokeLink,
 } from '#core/previews/preview-access.ts';
@@ -37,7 +38,7 @@ const password = z
   .max(200, 'must have at most 200 characters');
 
 const AccessDto = z
-  .object({ level: Level, maximum: Level.describe('The widest level of this installation') })
+  .object({ level: Level, maximum: Level.describe('The widest level of this installation, or of its zone') })
   .meta({ id: 'PreviewAccess' });
 
 /** A preview, live or asleep, that the person may manage. Others learn nothing about it. */
@@ -59,10 +60,13 @@ function noSuchPreview(): PortholeError {
   });
 }
 
-const toAccessDto = (
+async function toAccessDto(
   { level }: PreviewAccess,
-  { previewSettings }: Pick<Services, 'previewSettings'>,
-): z.infer<typeof AccessDto> => ({ level, maximum: previewSettings.maxAccess });
+  { runId }: KnownPreview,
+  services: Pick<Services, 'previewSettings' | 'records'>,
+): Promise<z.infer<typeof AccessDto>> {
+  return { level, maximum: (await levelsOfRun(services, runId)).maxAccess };
+}
 
 const getAccessRoute = defineRoute('getPreviewAccess', 'GET', `${PREVIEW}/access`, {
   tag: 'Previews',
@@ -72,7 +76,7 @@ const getAccessRoute = defineRoute('getPreviewAccess', 'GET', `${PREVIEW}/access
   errors: ['preview_not_found'],
   async handle({ params, person, signal }, services) {
     const preview = await findOwn(services, person, params.id, signal);
-    return json(200, toAccessDto(await accessOf(services, preview), services));
+    return json(200, await toAccessDto(await accessOf(services, preview), preview, services));
   },
 });
 
@@ -90,7 +94,7 @@ const setAccessRoute = defineRoute('setPreviewAccess', 'PUT', `${PREVIEW}/access
   async handle({ params, body, person, signal }, services) {
     const preview = await findOwn(services, person, params.id, signal);
     const access = await changeAccess(services, { preview, ...body }, signal);
-    return json(200, toAccessDto(access, services));
+    return json(200, await toAccessDto(access, preview, services));
   },
 });
 

@@ -53,6 +53,8 @@ const ZonesSchema = z.array(
   z.strictObject({
     zone: dnsName,
     orgs: z.array(z.string().min(1)).min(1, 'must name an org, because it is the zone of orgs'),
+    access: z.enum(ACCESS_LEVELS).optional(),
+    maxAccess: z.enum(ACCESS_LEVELS).optional(),
     gateway: z.strictObject({
       kind: z.enum(LISTENER_KINDS).optional(),
       name: z.string().min(1),
@@ -250,7 +252,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_ZONES: json(ZonesSchema)
     .prefault('[]')
     .describe(
-      'In a cluster, zones of single orgs, JSON [{zone, orgs, gateway: {kind?, name, namespace, sectionName?}}]; previews of all other orgs are in ZoneSuffix',
+      'In a cluster, zones of single orgs, JSON [{zone, orgs, access?, maxAccess?, gateway: {kind?, name, namespace, sectionName?}}]; access and maxAccess are those of its previews, and previews of all other orgs are in ZoneSuffix',
     ),
   PORTHOLE_GATEWAY_PROBE: httpUrl
     .optional()

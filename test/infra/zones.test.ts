@@ -72,6 +72,10 @@ describe('several zones', () => {
       { zone: 'beta.test', orgs: ['beta', 'gamma'], gateway: { ...SHARED, sectionName: 'beta' } },
     ]);
     expect(environmentPlan(config())).not.toHaveProperty('PORTHOLE_ZONES');
+    const limited = environmentPlan(withZones({ ...ACME, access: 'owner', maxAccess: 'org' }));
+    expect(readConfig({ ...limited, ...secretsPlan(given) }).preview.zones).toMatchObject([
+      { zone: 'acme.test', access: 'owner', maxAccess: 'org' },
+    ]);
   });
 
   test('bind each host of a preview to the Gateway of its zone', () => {

@@ -6,12 +6,13 @@ import {
   createLink,
   createPass,
   enterPreview,
+  levelsOfRun,
   reachOf,
   revokeLink,
   withoutLink,
 } from '#core/previews/preview-access.ts';
 import type { PortAccess } from '#core/previews/access-store.ts';
-import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { levelsOf, type PreviewOptions } from '#core/previews/preview-limits.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { ACCESS_LEVELS, isWider, MAX_REVOKED_LINKS, type PreviewAccess } from '#protocol/preview-access.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
@@ -51,6 +52,21 @@ test('never allows more than the maximum', () => {
       expect(isWider(allowedAccess(undefined, { access: level, maxAccess }).level, maxAccess)).toBe(false);
     }
   }
+});
+
+test('takes the default and the maximum of the zone of an org', () => {
+  const gateway = { name: 'g', namespace: 'n' };
+  const zones = [
+    { zone: 'a.test', orgs: ['acme'], gateway, access: 'owner', maxAccess: 'org' },
+    { zone: 'b.test', orgs: ['beta'], gateway, maxAccess: 'password' },
+  ] as const;
+  const levels = (org: string) => levelsOf({ access: 'link', maxAccess: 'link', zones }, org);
+  expect(['acme', 'beta', 'other'].map(levels)).toEqual([
+    { access: 'owner', maxAccess: 'org' },
+    { access: 'link', maxAccess: 'password' },
+    { access: 'link', maxAccess: 'link' },
+  ]);
+  expect(allowedAccess(undefined, levels('beta')).level).toBe('password');
 });
 
 test('ends every visit when more links were revoked than a preview remembers', () => {
@@ -122,6 +138,23 @@ describe('the access of a live preview', () => {
     await expect(failing).rejects.toThrow('maximum of this installation, org');
     const link = createLink(deps(), { preview, by: 'alice', label: 'x', level: 'link' });
     expect(await codeOf(link)).toBe('invalid_request');
+  });
+
+  test('is that of the zone of its owner, from the start, for changes, links and visitors', async () => {
+    const gateway = { name: 'g', namespace: 'n' };
+    await begin({
+      zones: [{ zone: 'a.test', orgs: ['acme'], gateway, access: 'owner', maxAccess: 'signed_in' }],
+    });
+    expect(await current()).toMatchObject({ level: 'owner' });
+    expect(await enter(PEOPLE.carol)).toEqual({ kind: 'refused' });
+    expect(await codeOf(changeAccess(deps(), { preview, level: 'link' }))).toBe('invalid_request');
+    const link = (level: 'link' | 'signed_in') =>
+      createLink(deps(), { preview, by: 'alice', label: 'x', level });
+    expect(await codeOf(link('link'))).toBe('invalid_request');
+    const { link: made, secret } = await link('signed_in');
+    expect((await enter(PEOPLE.bob, { id: made.id, secret })).kind).toBe('enters');
+    const narrower = { ...deps(), previewSettings: { ...deps().previewSettings, zones: [] } };
+    expect((await levelsOfRun(narrower, preview.runId)).maxAccess).toBe('link');
   });
 
   test('lets the holder of a link enter until it ends', async () => {
