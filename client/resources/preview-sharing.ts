@@ -34,6 +34,8 @@ export interface LinkOptions extends CallOptions {
   readonly expiresInSeconds?: number | undefined;
   /** How many visitors may come by it. @default - any number */
   readonly maxUses?: number | undefined;
+  /** Whether its visitors may start the preview while it is stopped. @default false */
+  readonly mayWake?: boolean | undefined;
 }
 
 /** Who may open a live preview. Only the owner of its run and admins may ask and decide. */
@@ -64,6 +66,7 @@ export class PreviewSharing {
     password,
     expiresInSeconds,
     maxUses,
+    mayWake,
     signal,
   }: LinkOptions): Promise<CreatedPreviewLink> {
     const json: CreatePreviewLinkRequest = {
@@ -72,6 +75,7 @@ export class PreviewSharing {
       ...(password !== undefined && { password }),
       ...(expiresInSeconds !== undefined && { expires_in: expiresInSeconds }),
       ...(maxUses !== undefined && { max_uses: maxUses }),
+      ...(mayWake === true && { may_wake: true }),
     };
     return this.#http.json(`POST ${this.#path}/links`, { json, signal });
   }

@@ -57,6 +57,8 @@ test('makes a link, says until when, and warns where it is not needed', async ()
 test('finds the only preview of a run, and one by its URL', async () => {
   const byRun = await json<Link>(`share ${runId} --level org --label guests`);
   expect(byRun).toMatchObject({ label: 'guests', level: 'org', max_uses: null, expires_at: null });
+  expect(byRun).toMatchObject({ may_wake: false });
+  expect(await json<Link>(`share ${runId} --may-wake`)).toMatchObject({ may_wake: true });
   const byUrl = await run(`share ${url}`);
   expect(byUrl).toMatchObject({
     code: 0,

@@ -11,7 +11,7 @@ const LINK_LEVELS = ['link', 'signed_in', 'org'] as const;
 const LOOPBACK = /^(?:127(?:\.\d+){3}|\[::1\]|(?:.+\.)?localhost)$/;
 /** Options that are about the preview of a run, and not about the run. */
 const LINK_OPTIONS = ['level', 'label', 'expires', 'uses', 'revoke'];
-const LINK_SWITCHES = ['password-stdin', 'qr', 'list'];
+const LINK_SWITCHES = ['may-wake', 'password-stdin', 'qr', 'list'];
 
 export const shareCommand: CommandSpec = {
   name: 'share',
@@ -29,6 +29,7 @@ export const shareCommand: CommandSpec = {
     },
     expires: { type: 'string', value: 'TIME', help: 'when it ends, such as 1d; default never' },
     uses: { type: 'string', value: 'N', help: 'how many visitors may use it; default any number' },
+    'may-wake': { type: 'boolean', help: 'its visitors may start the preview while it is stopped' },
     'password-stdin': { type: 'boolean', help: 'visitors are asked for a password, which stdin has' },
     qr: { type: 'boolean', help: 'print it as a QR code, too' },
     list: { type: 'boolean', help: 'list the links instead' },
@@ -84,7 +85,15 @@ async function sharePreview(context: Context): Promise<number> {
   }
   if (given.is('list')) return listLinks(context, sharing);
   const label = given.text('label') ?? 'porthole share';
-  const link = await sharing.createLink({ label, level, expiresInSeconds, maxUses, password, signal });
+  const link = await sharing.createLink({
+    label,
+    level,
+    expiresInSeconds,
+    maxUses,
+    mayWake: given.is('may-wake'),
+    password,
+    signal,
+  });
   if (!given.is('json')) await note(plain(`${link.id} until ${link.expires_at ?? 'it is revoked'}`));
   await show(link, link.url);
   const isLocal = LOOPBACK.test(new URL(link.url).hostname);

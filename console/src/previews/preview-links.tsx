@@ -7,7 +7,7 @@ import { formatMoment } from '../live/time-format.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { CopyButton } from '../parts/copy-text.tsx';
 import { FormDialog, ModalDialog } from '../parts/dialog-form.tsx';
-import { Ago, Button, Choice, formText, Pending, Problem, TextInput } from '../parts/elements.tsx';
+import { Ago, Button, Check, Choice, formText, Pending, Problem, TextInput } from '../parts/elements.tsx';
 import {
   linkEnd,
   linkLevelOptions,
@@ -196,6 +196,7 @@ function NewLink({ token, levels, onCreated }: NewLinkProps) {
             ...(hours !== NO_END && { expires_in: Number(hours) * HOUR_SECONDS }),
             ...(uses !== '' && { max_uses: Number(uses) }),
             ...(password !== '' && { password }),
+            may_wake: form.has('may_wake'),
           },
         });
         onCreated(link);
@@ -222,6 +223,9 @@ function NewLink({ token, levels, onCreated }: NewLinkProps) {
         autoComplete="off"
       />
       <NewPassword hint="At least 8 characters. Empty: none" />
+      <Check name="may_wake" value="on">
+        Visitors may start the preview while it is stopped
+      </Check>
     </FormDialog>
   );
 }
