@@ -156,18 +156,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
         void droppedFiles(event.dataTransfer).then((files) => upload.offer(folder, files));
       }}
     >
-      <div className="section-head">
-        <Crumbs ref={crumbs} folder={folder} onFolder={toFolder} />
-        <div className="tools">
-          {finder}
-          {canWork ? (
-            <UploadButtons
-              isDisabled={upload.progress !== undefined}
-              onFiles={(files) => upload.offer(folder, files)}
-            />
-          ) : null}
-        </div>
-      </div>
+      <Crumbs ref={crumbs} folder={folder} onFolder={toFolder} />
       {canWork ? <UploadState upload={upload} /> : <p className="quiet">{why}</p>}
       <FolderView
         key={folder}
@@ -177,7 +166,15 @@ export function Files({ sandboxId, seen }: FilesProps) {
         onFolder={toFolder}
         onFile={toFile}
         onMoved={onMoved}
-      />
+      >
+        {finder}
+        {canWork ? (
+          <UploadButtons
+            isDisabled={upload.progress !== undefined}
+            onFiles={(files) => upload.offer(folder, files)}
+          />
+        ) : null}
+      </FolderView>
       {quickOpen}
     </section>
   );

@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from 'react';
+import { type ReactNode, useMemo, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
@@ -22,10 +22,20 @@ interface FolderViewProps {
   readonly onFolder: (path: string) => void;
   readonly onFile: (path: string) => void;
   readonly onMoved: (from: string, to: string) => void;
+  /** What can be done besides, at the start of the tools. */
+  readonly children: ReactNode;
 }
 
 /** The contents of one folder. */
-export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved }: FolderViewProps) {
+export function FolderView({
+  sandboxId,
+  folder,
+  seen,
+  onFolder,
+  onFile,
+  onMoved,
+  children,
+}: FolderViewProps) {
   const [pollMs, setPollMs] = useState(QUICK_MS);
   const { canWork } = usePageRights();
   const { value, problem, reload } = useAnswer(
@@ -67,6 +77,7 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
   return (
     <>
       <div className="tools folder-tools">
+        {children}
         {canWork ? (
           <>
             <Button onPress={() => ask({ what: 'file', folder })}>New file</Button>
