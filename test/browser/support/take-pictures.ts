@@ -55,7 +55,6 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
       path: `/runs/${shown.runId}?pane=terminal&drawer=timeline`,
       async show(page) {
         await page.getByText('Run started').first().waitFor({ state: 'attached' });
-        // A phone shows one pane at a time.
         if ((page.viewportSize()?.width ?? 0) > 680) await page.getByText('Connected').waitFor();
       },
     },
@@ -87,6 +86,8 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
       path: `/sandboxes/${shown.sandboxId}?pane=files`,
       async show(page) {
         await page.getByRole('button', { name: 'README.md' }).waitFor();
+        // A phone shows one pane at a time.
+        if ((page.viewportSize()?.width ?? 0) > 680) await page.getByText('Connected').waitFor();
       },
     },
     file: {
