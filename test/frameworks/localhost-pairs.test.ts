@@ -71,7 +71,8 @@ for (const pair of LOCALHOST_PAIRS.filter(isWanted)) {
         const page = await harness.browser.newPage();
         const outside: string[] = [];
         await page.route(
-          ({ hostname }) => hostname === 'localhost' || hostname === '127.0.0.1',
+          ({ hostname, port }) =>
+            ['localhost', '127.0.0.1'].includes(hostname) && port !== String(harness.porthole.host.port),
           async (route) => {
             outside.push(route.request().url());
             await route.abort();
