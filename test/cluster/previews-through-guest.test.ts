@@ -94,6 +94,24 @@ suite('previews through the guest', missing(), () => {
     60_000,
   );
 
+  test('reaches another port below the host, maps localhost, and says how to report it', async () => {
+    const env = { PORTHOLE_LOCALHOST: 'map' };
+    const { id } = (await call('POST', '/v1/sandbox', { env })).json<{ id: string }>();
+    const both = await makeRun(opened.porthole, undefined, { sandbox_id: id });
+    const page = `require('http').createServer((q, r) => r.setHeader('content-type', 'text/html').end('<head><p>page')).listen(process.env.PORT)`;
+    const { url } = await serve(3110, '127.0.0.1', both, page);
+    await serve(3111, '127.0.0.1', both);
+    const text = async (path: string) => (await visitor.fetch(`${url}${path}`)).text();
+    expect(await text('/.porthole/3111/')).toContain('localhost:3111');
+    const moved = await visitor.fetch(`${url}/.porthole/3111/old`);
+    expect(new URL(moved.headers.get('location') ?? '', url).href).toBe(`${url}/.porthole/3111/new`);
+    expect((await visitor.fetch(`${url}/.porthole/3112/`)).headers.get('x-porthole-status')).toBe('not_open');
+    expect(await visitor.page(url)).toMatch(/^<head><script src="[^"]+" data-port="3110"><\/script><p>page$/);
+    expect(await text('/.porthole/localhost.js')).toContain('/.porthole/');
+    expect(await text('/.porthole/report')).toContain('Report this preview');
+    await call('DELETE', `/v1/sandbox/${id}`);
+  }, 120_000);
+
   test('shows our page once the server has stopped', async () => {
     const { url } = await start(3100);
     await call('POST', `/v1/sandbox/${run.sandboxId}/servers/s3100/stop`);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
-import { Agent, fetch, type RequestInit, type Response } from 'undici';
+import { Agent, fetch, request, type RequestInit, type Response } from 'undici';
 import { WebSocket } from 'ws';
 
 /**
@@ -9,6 +9,8 @@ import { WebSocket } from 'ws';
  */
 export interface GatewayClient {
   fetch(url: string, init?: RequestInit): Promise<Response>;
+  /** What a tab shows: `fetch` says that it is none. */
+  page(url: string): Promise<string>;
   webSocket(url: string, protocols?: string[]): WebSocket;
   close(): Promise<void>;
 }
@@ -22,6 +24,7 @@ export function gatewayClient(address: string, caFile: string): GatewayClient {
   const dispatcher = new Agent({ connect: { ca, lookup } });
   return {
     fetch: (url, init = {}) => fetch(url, { ...init, dispatcher, redirect: 'manual' }),
+    page: async (url) => (await request(url, { dispatcher, headers: { accept: 'text/html' } })).body.text(),
     webSocket: (url, protocols = []) => new WebSocket(url, protocols, { ca, lookup }),
     close: () => dispatcher.close(),
   };
