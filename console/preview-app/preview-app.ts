@@ -1,6 +1,7 @@
 /** The page that chat applications show for `start_preview` and `look` (MCP Apps). */
 import type { McpUiHostContext } from '@modelcontextprotocol/ext-apps';
 import { plainText } from '../../base/plain-text.ts';
+import { audienceOf } from '../src/previews/access-labels.ts';
 import { ChatHost, type Json, objectIn, objectsIn, textIn } from './chat-host.ts';
 
 /** Interval in milliseconds of polls for approvals while the call waits. */
@@ -189,7 +190,7 @@ function requestCard(request: Json): HTMLElement {
   const run = plainText(textIn(request, 'run_title'), 80) || textIn(request, 'run_id');
   const port = portOf(objectIn(request, 'arguments'), 'target_port');
   const rotates = objectIn(request, 'arguments')['rotate'] === true;
-  question.textContent = `${rotates ? 'Replace the' : 'Open a'} preview of port ${port} for run ${run}? Anyone with the link can see the app.`;
+  question.textContent = `${rotates ? 'Replace the' : 'Open a'} preview of port ${port} for run ${run}? ${audienceOf(textIn(request, 'level'))}.`;
   const decide = async (decision: 'approve' | 'deny') => {
     for (const each of card.querySelectorAll('button')) each.disabled = true;
     const body = { run_id: textIn(request, 'run_id'), request_id: id, decision };

@@ -111,7 +111,11 @@ suite('the preview in a chat, by MCP Apps', chromiumMissing, () => {
     const { app, done } = await show('start_preview', client);
     const watched = watch(page);
     await app.getByText('waiting for you').waitFor();
-    await app.getByText(`Open a preview of port ${PORT} for run A <b>shop</b>?`).waitFor();
+    await app
+      .getByText(
+        `Open a preview of port ${PORT} for run A <b>shop</b>? Anyone with the link can see the app.`,
+      )
+      .waitFor();
     const [, document] = page.frames();
     expect(document && (await violations(document))).toEqual([]);
     await app.getByRole('button', { name: 'Approve' }).click();

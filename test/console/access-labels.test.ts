@@ -12,6 +12,7 @@ const NOW = Date.parse('2026-11-29T12:00:00Z');
 
 test('says who can see the app', () => {
   expect(audienceOf('link')).toBe('Anyone with the link can see the app');
+  expect(audienceOf('')).toBe(audienceOf('link'));
   expect(audienceOf('owner')).toBe('Only the owner and administrators can see the app');
 });
 

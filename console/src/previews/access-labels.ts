@@ -19,12 +19,13 @@ export const LEVELS = [
   { id: 'link', words: 'Link', who: 'Anyone with the link' },
 ] as const satisfies readonly LevelLabel[];
 
-function labelOf(level: Level): LevelLabel {
-  return LEVELS.find(({ id }) => id === level) ?? LEVELS[0];
+/** What is not known counts as open to everyone. */
+function labelOf(level: string): LevelLabel {
+  return LEVELS.find(({ id }) => id === level) ?? LEVELS[4];
 }
 
 /** As a sentence without its period. */
-export function audienceOf(level: Level): string {
+export function audienceOf(level: string): string {
   return `${labelOf(level).who} can see the app`;
 }
 

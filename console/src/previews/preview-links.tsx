@@ -90,13 +90,21 @@ export function PreviewLinks({ token, access: { level, maximum } }: PreviewLinks
 }
 
 function LinkText({ link }: { readonly link: PreviewLink }) {
-  const { label, level, has_password: hasPassword, expires_at: expiry, last_used_at: used } = link;
+  const {
+    label,
+    level,
+    has_password: hasPassword,
+    may_wake: mayWake,
+    expires_at: expiry,
+    last_used_at: used,
+  } = link;
   const end = linkEnd(link, serverNow());
   return (
     <span>
       <bdi className="strong">{plainText(label, 100)}</bdi>
       {level === 'link' ? null : <span className="tag">{level === 'org' ? 'organisation' : 'sign-in'}</span>}
       {hasPassword ? <span className="tag">password</span> : null}
+      {mayWake ? <span className="tag">may start it</span> : null}
       {end === undefined ? null : <span className="state bad">{end}</span>}
       <span className="quiet">
         {usesLabel(link)}
