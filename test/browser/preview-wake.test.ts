@@ -20,7 +20,8 @@ suite('a stopped preview, in a browser', chromiumMissing, () => {
   let preview: StartedPreview;
   let page: Page;
   beforeAll(async () => {
-    [porthole, browser] = await Promise.all([startTestHost(PEOPLE), launchChromium()]);
+    const settings = { ...PEOPLE, Sandbox__Preview__ReadyTimeoutSeconds: '60' };
+    [porthole, browser] = await Promise.all([startTestHost(settings), launchChromium()]);
     run = await makeRun(porthole, ALICE);
     const body = { argv: ['node', '-e', APP], port: PORT };
     await porthole.call('PUT', `/v1/sandbox/${run.sandboxId}/servers/web`, { body, token: ALICE });

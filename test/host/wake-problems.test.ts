@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Answer, startTestHost } from '#test/support/in-process-host.ts';
 import { ALICE, CAROL, PEOPLE } from './support/people.ts';
-import { PreviewVisitors } from './support/preview-visitors.ts';
+import { type Entry, PreviewVisitors } from './support/preview-visitors.ts';
 import { startPreview } from './support/runs.ts';
 
 const PORT = 3414;
@@ -13,7 +13,7 @@ beforeAll(async () => {
   const settings = {
     ...PEOPLE,
     PORTHOLE_QUOTAS: QUOTAS,
-    Sandbox__Preview__ReadyTimeoutSeconds: '2',
+    Sandbox__Preview__ReadyTimeoutSeconds: '60',
     Sandbox__Preview__MaxWakesPerLink: '1',
     Sandbox__Preview__MaxWakesPerOwner: '4',
   };
@@ -24,8 +24,11 @@ afterAll(() => v.porthole.end());
 
 const sandbox = (method: string, path: string, body?: unknown): Promise<Answer> =>
   v.porthole.call(method, `/v1/sandbox/${v.run.sandboxId}${path}`, { token: ALICE, body });
-const open = async (key?: string, more: object = {}) =>
-  (await v.open(key, { wake: 'opened', ...more })).entry;
+/** As the page: asks again while the preview starts. */
+async function open(key?: string, more: object = {}): Promise<Entry> {
+  const { entry } = await v.open(key, { wake: 'opened', ...more });
+  return entry.needs === 'wait' ? open(key, more) : entry;
+}
 
 beforeEach(() => sandbox('POST', '/stop'));
 

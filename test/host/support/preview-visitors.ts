@@ -25,7 +25,7 @@ require('node:http').createServer((req, res) => {
 }).listen(Number(process.argv[1]), '127.0.0.1');`;
 
 /** The answer of `POST /api/open`. */
-interface Entry {
+export interface Entry {
   readonly ticket?: string;
   readonly needs?: string;
   readonly url?: string;
