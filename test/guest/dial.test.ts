@@ -8,6 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 import { appProbe } from '#adapters/previews/http-app-probe.ts';
 import { connectLoopback, serveDial } from '#guest/dial.ts';
@@ -193,4 +196,26 @@ test('passes on what a visitor sent before it left', async () => {
   await serveDial('tcp', String(appPort), visitor, Buffer.alloc(0));
   const received = await got.promise;
   expect([received.length, received.slice(-7)]).toEqual([MUCH.length + 7, 'the end']);
+});
+
+test('keeps nothing of connections that have ended', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  await startApp((socket) => socket.pipe(socket));
+  const kept: WeakRef<Socket>[] = [];
+  const keep = (socket: Socket) => void kept.push(new WeakRef(socket));
+  guest.on('connection', keep);
+  for (let count = 0; count < 50; count += 1) {
+    const stream = await dial();
+    stream.destroy();
+    await once(stream, 'close');
+  }
+  guest.off('connection', keep);
+  expect(kept).toHaveLength(50);
+  const left = () => kept.filter((socket) => socket.deref() !== undefined).length;
+  for (let turn = 0; turn < 100 && left() > 5; turn += 1) {
+    await nextTurn();
+    collectGarbage();
+  }
+  expect(left()).toBeLessThanOrEqual(5);
 });

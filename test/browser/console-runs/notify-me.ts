@@ -25,6 +25,8 @@ export function notifyMe(here: ConsoleSuite): void {
     const ask = (port: number) =>
       askForPreview(here.porthole, run.runId, run.agentToken, { target_port: port });
     const asked = [ask(4100)];
+    // A card that still moves may take no press.
+    await page.locator('.decision[data-armed="true"]').waitFor();
     await page.getByRole('button', { name: 'Notify me' }).click();
     await page.getByRole('button', { name: 'Notify me' }).waitFor({ state: 'detached' });
     await turn(page, 'hidden');
