@@ -73,7 +73,7 @@ function notReady(
   if (readiness.reason === 'nothing_listens') {
     return {
       reason: `No server is declared for port ${targetPort}`,
-      remedy: `The sandbox runs again, and nothing listens. Its owner can declare the server, which then starts with the sandbox: porthole serve ${targetPort} -- COMMAND`,
+      remedy: `The sandbox runs again, and nothing listens. Its owner can declare the server in the sandbox, and it then starts with it: porthole serve ${targetPort} -- COMMAND`,
     };
   }
   return {
