@@ -284,15 +284,16 @@ export async function admitVisitor(
   return { kind: 'passes', run, access, level, link, visit };
 }
 
-/** Whether a visitor may enter a preview, and the ticket for it. */
+/** The ticket of a visitor who was admitted to a preview. */
 export async function enterPreview(
   deps: AccessDeps,
-  { preview, visitor }: { readonly preview: Preview; readonly visitor: Visitor },
-): Promise<Entry> {
+  {
+    preview,
+    visitor,
+    admitted: { access, level, link, visit },
+  }: { readonly preview: Preview; readonly visitor: Visitor; readonly admitted: Admission },
+): Promise<Exclude<Entry, { kind: 'needs' }>> {
   const { records, clock } = deps;
-  const admitted = await admitVisitor(deps, { preview, visitor });
-  if (admitted.kind !== 'passes') return admitted;
-  const { access, level, link, visit } = admitted;
   if (access.level === 'link') return { kind: 'open' };
   const now = clock.now();
   // Who came by a link may come back, as after a restart.

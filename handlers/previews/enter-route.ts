@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
 import type { Caller } from '#core/callers.ts';
 import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
-import { admitVisitor, enterPreview, type Visitor } from '#core/previews/preview-access.ts';
+import { type Admission, admitVisitor, enterPreview, type Visitor } from '#core/previews/preview-access.ts';
 import { isPreviewName, isPreviewToken } from '#core/previews/preview-token.ts';
 import { openAsleep } from '#core/previews/wake-preview.ts';
 import { wakeProblem } from '#core/previews/wake-problem.ts';
@@ -42,6 +42,7 @@ const PreviewEntry = z
 
 interface WakeRequest {
   readonly preview: KnownPreview;
+  readonly admitted: Admission;
   readonly visitor: Visitor;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly asked: 'opened' | 'pressed';
@@ -49,16 +50,13 @@ interface WakeRequest {
 
 /**
  * Starts a stopped preview for a visitor. Returns what the visitor needs instead of the preview;
- * undefined if it runs, or the visitor may not enter.
+ * undefined if it runs.
  */
 async function wakeFor(
   services: Services,
-  { preview, visitor, headers, asked }: WakeRequest,
+  { preview, admitted, visitor, headers, asked }: WakeRequest,
   signal: AbortSignal | undefined,
 ): Promise<z.infer<typeof PreviewEntry> | undefined> {
-  const admitted = await admitVisitor(services, { preview, visitor });
-  if (admitted.kind === 'needs') return { needs: admitted.what };
-  if (admitted.kind === 'refused') return undefined;
   const request = { method: 'POST', headers, asked };
   const opened = await openAsleep(services, { preview, admitted, visitor, request }, signal);
   if (opened.kind === 'enter') return undefined;
@@ -119,15 +117,21 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
       knowsUrl,
       anonymous,
     };
+    const asked = services.plane.hasUrls ? wake : undefined;
+    const findStopped = () => findAsleep(services, isName ? { name: id } : { token: id });
+    const known = found ?? (asked === undefined ? undefined : await findStopped());
+    const admitted = known && (await admitVisitor(services, { preview: known, visitor }));
+    if (admitted?.kind === 'needs') return json(200, { needs: admitted.what }, NO_STORE);
     let live = found;
-    if (wake !== undefined && services.plane.hasUrls) {
-      const preview = live ?? (await findAsleep(services, isName ? { name: id } : { token: id }));
-      const needs = preview && (await wakeFor(services, { preview, visitor, headers, asked: wake }, signal));
+    if (known !== undefined && admitted?.kind === 'passes' && asked !== undefined) {
+      const needs = await wakeFor(services, { preview: known, admitted, visitor, headers, asked }, signal);
       if (needs !== undefined) return json(200, needs, NO_STORE);
       live = await find();
     }
-    const entry = live && (await enterPreview(services, { preview: live, visitor }));
-    if (entry?.kind === 'needs') return json(200, { needs: entry.what }, NO_STORE);
+    const entry =
+      live && admitted?.kind === 'passes'
+        ? await enterPreview(services, { preview: live, visitor, admitted })
+        : undefined;
     if (entry === undefined || entry.kind === 'refused' || live?.url == null) {
       services.guesses.wrong(sourceIp, shown);
       // Whatever the page was opened for: no one learns whether a preview exists.

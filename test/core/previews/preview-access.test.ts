@@ -5,7 +5,6 @@ import {
   changeAccess,
   createLink,
   createPass,
-  enterPreview,
   levelsOfRun,
   reachOf,
   revokeLink,
@@ -17,6 +16,7 @@ import type { Preview } from '#core/previews/preview-plane.ts';
 import { ACCESS_LEVELS, isWider, MAX_REVOKED_LINKS, type PreviewAccess } from '#protocol/preview-access.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { codeOf, HOUR, MINUTE, NOON, previewHarness } from '../use-cases/preview-harness.ts';
+import { visitPreview } from './visit-preview.ts';
 
 const OWNER = { user: 'alice', org: 'acme' };
 const person = (user: string, org: string, admin = false): Person => ({ kind: 'person', user, org, admin });
@@ -92,11 +92,11 @@ describe('the access of a live preview', () => {
   const deps = () => ({ ...harness.deps, ids });
   const current = async () => (await harness.plane.find(preview.token))?.access;
   const enter = (caller: Person | undefined, link?: { id: string; secret: string }) =>
-    enterPreview(deps(), { preview, visitor: { caller, link } });
+    visitPreview(deps(), { preview, visitor: { caller, link } });
 
   test('is open, without a record, as long as nothing was set', async () => {
     expect(await current()).toBeUndefined();
-    expect(await enterPreview(deps(), { preview, visitor: { caller: undefined, knowsUrl: true } })).toEqual({
+    expect(await visitPreview(deps(), { preview, visitor: { caller: undefined, knowsUrl: true } })).toEqual({
       kind: 'open',
     });
     expect(await createPass(deps(), preview, { viewer: 'x' })).toBeUndefined();

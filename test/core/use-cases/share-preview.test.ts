@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { AccessLevel } from '#protocol/preview-access.ts';
-import { enterPreview } from '#core/previews/preview-access.ts';
+import { visitPreview } from '../previews/visit-preview.ts';
 import { type PreviewShare, shareAgentPreview } from '#core/previews/share-agent-preview.ts';
 import { stopPreview } from '#core/previews/live-previews.ts';
 import { approvalHarness } from './approval-harness.ts';
@@ -51,7 +51,7 @@ describe('a link that an agent asks for', () => {
     expect(link).toMatchObject({ label: 'carol', maxUses: 1, createdBy: 'agent' });
     expect(link.expiresAt?.getTime()).toBe(now().harness.clock.now().getTime() + 24 * HOUR * 1_000);
     const visitor = { caller: undefined, link: { id: link.id, secret } };
-    expect(await enterPreview(now().deps, { preview, visitor })).toMatchObject({ kind: 'enters' });
+    expect(await visitPreview(now().deps, { preview, visitor })).toMatchObject({ kind: 'enters' });
     expect(JSON.stringify(await events())).not.toContain(secret);
   });
 
