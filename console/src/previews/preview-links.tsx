@@ -1,13 +1,12 @@
 import { useState } from 'react';
-import { Heading } from 'react-aria-components';
 import { plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
 import { formatMoment } from '../live/time-format.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { CopyButton } from '../parts/copy-text.tsx';
-import { FormDialog, ModalDialog } from '../parts/dialog-form.tsx';
+import { FormDialog } from '../parts/dialog-form.tsx';
 import { Ago, Button, Check, Choice, formText, Pending, Problem, TextInput } from '../parts/elements.tsx';
+import { ShownOnce } from '../parts/shown-once.tsx';
 import {
   linkEnd,
   linkLevelOptions,
@@ -84,7 +83,16 @@ export function PreviewLinks({ token, access: { level, maximum } }: PreviewLinks
           ))}
         </ul>
       )}
-      {created === undefined ? null : <CreatedLink link={created} onClose={() => setCreated(undefined)} />}
+      {created === undefined ? null : (
+        <ShownOnce
+          what="link"
+          name={created.label}
+          secret={created.url}
+          onClose={() => setCreated(undefined)}
+        >
+          <QrCode url={created.url} words="The link as a QR code" />
+        </ShownOnce>
+      )}
     </>
   );
 }
@@ -235,30 +243,5 @@ function NewLink({ token, levels, onCreated }: NewLinkProps) {
         Visitors may start the preview while it is stopped
       </Check>
     </FormDialog>
-  );
-}
-
-interface CreatedLinkProps {
-  readonly link: Created;
-  readonly onClose: () => void;
-}
-
-/** The link itself, which is not stored anywhere. A press on the page behind must not lose it. */
-function CreatedLink({ link, onClose }: CreatedLinkProps) {
-  return (
-    <ModalDialog onClose={onClose} isDismissable={false}>
-      <Heading slot="title">Copy the link now</Heading>
-      <p>
-        This is the only time that Porthole shows the link <bdi>{plainText(link.label, 100)}</bdi>.
-      </p>
-      <pre className="secret" tabIndex={0} role="group" aria-label="The link">
-        {link.url}
-      </pre>
-      <QrCode url={link.url} words="The link as a QR code" />
-      <div className="actions">
-        <Button onPress={onClose}>Done</Button>
-        <CopyButton text={link.url} words="Copy link" variant="primary" />
-      </div>
-    </ModalDialog>
   );
 }

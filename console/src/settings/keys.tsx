@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { Heading } from 'react-aria-components';
 import { plainText } from '../../../base/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { TableHead } from '../lists/table-head.tsx';
@@ -7,8 +6,7 @@ import { serverNow } from '../live/clock.ts';
 import { formatDate, formatMoment } from '../live/time-format.ts';
 import { useIsOnlyUser, usePerson } from '../live/person.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { CopyButton } from '../parts/copy-text.tsx';
-import { FormDialog, ModalDialog } from '../parts/dialog-form.tsx';
+import { FormDialog } from '../parts/dialog-form.tsx';
 import {
   Ago,
   Button,
@@ -20,6 +18,7 @@ import {
   Problem,
   TextInput,
 } from '../parts/elements.tsx';
+import { ShownOnce } from '../parts/shown-once.tsx';
 
 type Key = Answer<'GET /api/keys'>['keys'][number];
 type Created = Answer<'POST /api/keys'>;
@@ -83,7 +82,14 @@ export function Keys() {
           )}
         </>
       )}
-      {created === undefined ? null : <CreatedKey created={created} onClose={() => setCreated(undefined)} />}
+      {created === undefined ? null : (
+        <ShownOnce what="key" name={created.name} secret={created.key} onClose={() => setCreated(undefined)}>
+          <p className="quiet">
+            Store it where you keep passwords. Programs send it as <code>Authorization: Bearer</code>. It
+            expires on {formatDate(created.expires_at)}.
+          </p>
+        </ShownOnce>
+      )}
     </>
   );
 }
@@ -230,29 +236,5 @@ function NewKey({ onCreated }: { readonly onCreated: (key: Created) => void }) {
       </div>
       <p className="quiet">{SCOPES.find(({ id }) => id === scope)?.note}</p>
     </FormDialog>
-  );
-}
-
-/** The key itself, which is not stored anywhere. A press on the page behind must not lose it. */
-function CreatedKey({ created, onClose }: { readonly created: Created; readonly onClose: () => void }) {
-  return (
-    <ModalDialog onClose={onClose} isDismissable={false}>
-      <Heading slot="title">Copy your key now</Heading>
-      <p>
-        This is the only time that Porthole shows the key <bdi>{plainText(created.name, 100)}</bdi>. Store it
-        where you keep passwords.
-      </p>
-      <pre className="secret" tabIndex={0} role="group" aria-label="The key">
-        {created.key}
-      </pre>
-      <p className="quiet">
-        Programs send it as <code>Authorization: Bearer</code>. It expires on {formatDate(created.expires_at)}
-        .
-      </p>
-      <div className="actions">
-        <Button onPress={onClose}>Done</Button>
-        <CopyButton text={created.key} words="Copy key" variant="primary" />
-      </div>
-    </ModalDialog>
   );
 }
