@@ -20,7 +20,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   policies: [],
   proxy: [],
   guest: ['base', 'protocol', 'proxy'],
-  console: ['base/plain-text.ts', 'client/streams', 'protocol/preview-words.ts'],
+  console: ['base/plain-text.ts', 'client/loopback-url.ts', 'client/streams', 'protocol/preview-words.ts'],
   client: [],
   agent: [],
   host: ['base', 'protocol', 'core', 'handlers', 'adapters', 'proxy'],

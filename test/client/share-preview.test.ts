@@ -62,7 +62,7 @@ test('finds the only preview of a run, and one by its URL', async () => {
   const byUrl = await run(`share ${url}`);
   expect(byUrl).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^lnk_\w+ until it is revoked\nporthole: only this/),
+    stderr: expect.stringMatching(/^lnk_\w+ until it is revoked\nporthole: Only this/),
   });
   expect(await open(byUrl.stdout.trim())).toMatchObject({ status: 200, ticket: expect.any(String) });
 });
@@ -105,7 +105,7 @@ test('prints the link as a QR code, unless only this machine can open it', async
   const codeIn = (text: string) => text.split('\n').filter((line) => /^[█▀▄ ]+$/.test(line));
   const local = await run(`share ${runId} 3414 --qr`);
   expect(codeIn(local.stderr)).toEqual([]);
-  expect(local.stderr).toContain('only this machine can open the address');
+  expect(local.stderr).toContain('Only this machine can open the address');
   const served = await startTestHost({ ...PEOPLE, PORTHOLE_PUBLIC_URL: 'https://porthole.test' });
   try {
     const made = await makeRun(served, ALICE);
@@ -115,7 +115,7 @@ test('prints the link as a QR code, unless only this machine can open it', async
       PORTHOLE_URL: `http://127.0.0.1:${served.host.port}`,
     });
     expect(stdout).toMatch(/^https:\/\/porthole\.test\/open\S+\n$/);
-    expect(stderr).not.toContain('only this machine');
+    expect(stderr).not.toContain('Only this machine');
     const code = codeIn(stderr);
     expect(new Set(code.map(({ length }) => length)).size).toBe(1);
     expect(code.length).toBeGreaterThan(15);

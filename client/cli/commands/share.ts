@@ -1,5 +1,6 @@
 import { text as readText } from 'node:stream/consumers';
 import { renderUnicodeCompact } from 'uqr';
+import { loopbackNote } from '../../loopback-url.ts';
 import type { PreviewSharing } from '../../resources/preview-sharing.ts';
 import { type CommandSpec, type Context, joinWithOr, readChoice, UsageError } from '../command.ts';
 import { plain, showTable } from '../print.ts';
@@ -8,7 +9,6 @@ import { runOf } from '../run-of.ts';
 
 const SHARING = ['private', 'view', 'work'] as const;
 const LINK_LEVELS = ['link', 'signed_in', 'org'] as const;
-const LOOPBACK = /^(?:127(?:\.\d+){3}|\[::1\]|(?:.+\.)?localhost)$/;
 /** Options that are about the preview of a run, and not about the run. */
 const LINK_OPTIONS = ['level', 'label', 'expires', 'uses', 'revoke'];
 const LINK_SWITCHES = ['may-wake', 'password-stdin', 'qr', 'list'];
@@ -96,14 +96,12 @@ async function sharePreview(context: Context): Promise<number> {
   });
   if (!given.is('json')) await note(plain(`${link.id} until ${link.expires_at ?? 'it is revoked'}`));
   await show(link, link.url);
-  const isLocal = LOOPBACK.test(new URL(link.url).hostname);
-  if (given.is('qr') && !isLocal) await note(qrCode(link.url, streams.stderr.isTTY));
+  const onlyHere = loopbackNote(link.url);
+  if (given.is('qr') && onlyHere === undefined) await note(qrCode(link.url, streams.stderr.isTTY));
   if ((await sharing.access({ signal })).level === 'link') {
     await note('porthole: anyone with the URL of the preview can see the app, also after the link ends.');
   }
-  if (isLocal) {
-    await note('porthole: only this machine can open the address. Set PORTHOLE_PUBLIC_URL to share it.');
-  }
+  if (onlyHere !== undefined) await note(`porthole: ${onlyHere}`);
   return 0;
 }
 

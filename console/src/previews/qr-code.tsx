@@ -1,4 +1,5 @@
 import { renderSVG } from 'uqr';
+import { loopbackNote } from '../../../client/loopback-url.ts';
 
 interface QrCodeProps {
   readonly url: string;
@@ -8,9 +9,8 @@ interface QrCodeProps {
 
 /** An address for a phone. An address of this machine would lead the phone to itself. */
 export function QrCode({ url, words }: QrCodeProps) {
-  if (isOfThisMachine(url)) {
-    return <p className="quiet">Only this machine can open the address.</p>;
-  }
+  const onlyHere = loopbackNote(url);
+  if (onlyHere !== undefined) return <p className="quiet">{onlyHere}</p>;
   const source = `data:image/svg+xml,${encodeURIComponent(renderSVG(url, { border: 2 }))}`;
   return (
     <>
@@ -18,9 +18,4 @@ export function QrCode({ url, words }: QrCodeProps) {
       <img className="qr" src={source} alt={words} width={220} height={220} />
     </>
   );
-}
-
-function isOfThisMachine(url: string): boolean {
-  const { hostname } = new URL(url);
-  return hostname === 'localhost' || hostname === '127.0.0.1' || hostname.endsWith('.localhost');
 }
