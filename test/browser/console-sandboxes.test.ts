@@ -108,6 +108,20 @@ suite('sandboxes in the console, in a real browser', chromiumMissing ?? vimMissi
       expect(await violations(page)).toEqual([]);
     });
 
+    test('has the actions of a row in one line on a phone', async () => {
+      const size = page.viewportSize();
+      await page.setViewportSize({ width: 390, height: 844 });
+      const tops = await Promise.all(
+        ['Stop second', 'Delete second'].map(async (name) => {
+          const box = await page.getByRole('button', { name }).boundingBox();
+          return [box?.y, (box?.width ?? 0) >= 24];
+        }),
+      );
+      expect(tops[0]).toEqual([tops[1]?.[0], true]);
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+      if (size !== null) await page.setViewportSize(size);
+    });
+
     test('stops, resumes and deletes, and says what is lost', async () => {
       await page.getByRole('button', { name: 'Stop second' }).click();
       await row('second').getByText('stopped').waitFor();

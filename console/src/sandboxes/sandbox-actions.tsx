@@ -1,5 +1,5 @@
 import { type Answer, call } from '../api/client.ts';
-import { Button } from '../parts/elements.tsx';
+import { Button, Icon } from '../parts/elements.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { useAttempt } from '../live/use-live.ts';
 import { sandboxName } from './sandbox-name.ts';
@@ -28,7 +28,7 @@ export function SandboxActions({
       aria-label={`${words} ${name}`}
       onPress={() => void attempt(() => call(`POST /v1/sandbox/{id}/${how}`, { path })).then(onChange)}
     >
-      {busy ? during : words}
+      <Icon name={how === 'stop' ? 'stop' : 'play'} /> <span className="wide">{busy ? during : words}</span>
     </Button>
   );
   return (
@@ -39,7 +39,7 @@ export function SandboxActions({
         <FormDialog
           trigger={
             <Button variant="danger" aria-label={`Delete ${name}`}>
-              Delete
+              <Icon name="trash" /> <span className="wide">Delete</span>
             </Button>
           }
           title={`Delete ${name}?`}
