@@ -8,7 +8,7 @@ import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts'
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { call, type Call } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { decide, ensureConsoleBuilt, paste } from './support/console-fixture.ts';
+import { decide, ensureConsoleBuilt, paste, signInAs } from './support/console-fixture.ts';
 
 const LOST = 'Can’t reach Porthole';
 const MINUTE = 60_000;
@@ -178,11 +178,12 @@ suite('the console while the host is killed and started again', chromiumMissing,
     },
     'shares the run': {
       pane: 'preview',
+      prepare: () => signInAs(page, 'alice'),
       method: 'PATCH',
       request: /\/api\/runs\/[^/]+$/,
       isHandled: true,
       act: async () => {
-        await button('Share').click();
+        await button('Share run').click();
         await dialog()
           .getByRole('button', { name: /People of your organisation/ })
           .click();
@@ -191,7 +192,7 @@ suite('the console while the host is killed and started again', chromiumMissing,
         await dialog().getByText('That failed. Try again.').waitFor();
       },
       again: () => dialog().getByRole('button', { name: 'Save' }).click(),
-      result: () => button('Shared').waitFor(),
+      result: () => page.getByText('Your organisation can view it').waitFor(),
     },
     'replies to a comment': {
       pane: 'inbox',
@@ -262,7 +263,7 @@ suite('the console while the host is killed and started again', chromiumMissing,
       errors = [];
       await prepare?.();
       await page.goto(`http://127.0.0.1:${host.port}/runs/${run.runId}?pane=${pane}`);
-      await page.locator('.page-head .state').getByText('running').waitFor();
+      await page.locator('.page-head [role=status]').getByText('running').waitFor();
       await killAt(request, method, isHandled);
       await act();
       await page.getByText(LOST).waitFor();
@@ -272,7 +273,7 @@ suite('the console while the host is killed and started again', chromiumMissing,
       await again();
       await result();
       await page
-        .locator('.page-head .state')
+        .locator('.page-head [role=status]')
         .getByText(/^(running|completed)$/)
         .waitFor();
       expect(await page.getByRole('alert').allTextContents()).toEqual([]);

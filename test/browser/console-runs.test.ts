@@ -98,13 +98,13 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await announce(first, 3000, 3);
       await page.goto(`${first.host.url}/runs/${run.runId}?drawer=timeline`);
       await page.getByText('port 3002', { exact: true }).waitFor();
-      await page.locator('.page-head .state').getByText('running').waitFor();
+      await page.locator('.page-head [role=status]').getByText('running').waitFor();
       await first.close();
       await page.locator('.page-head').getByText('connecting…').waitFor();
       second = await startTestHost({ PORT: String(first.host.port) }, { dataDir: first.dataDir });
       await announce(second, 3003, 3);
       await page.getByText('port 3005', { exact: true }).waitFor();
-      await page.locator('.page-head .state').getByText('running').waitFor();
+      await page.locator('.page-head [role=status]').getByText('running').waitFor();
       const ports = (await page.locator('.timeline li span').allTextContents()).filter((each) =>
         each.startsWith('port'),
       );

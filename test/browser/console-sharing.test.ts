@@ -102,6 +102,21 @@ suite('a shared run in the console', chromiumMissing, () => {
     expect(problems).toEqual([]);
   });
 
+  test('tells the owner what the organisation can do', async () => {
+    await share('private');
+    const page = await openAs(ALICE);
+    await page.getByRole('button', { name: 'Share run', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Share this run' });
+    await dialog.getByRole('button', { name: /People of your organisation/ }).click();
+    await page.getByRole('option', { name: 'Can work' }).click();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Your organisation can work in it').waitFor();
+    await page.getByRole('button', { name: 'Details', exact: true }).click();
+    await page.getByText('Can work', { exact: true }).waitFor();
+    expect(await page.locator('.page-head .state').count()).toBe(0);
+    expect(await violations(page)).toEqual([]);
+  });
+
   test('shows who else has it open, and no longer once the tab is closed', async () => {
     await share('work');
     const [own, other] = await Promise.all([openAs(ALICE), openAs(CAROL)]);

@@ -4,6 +4,7 @@ import { call } from '../api/client.ts';
 import { Files } from '../files/files.tsx';
 import { Inbox } from '../inbox/inbox.tsx';
 import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
+import { useIsOnlyUser } from '../live/person.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { NetworkView } from '../network/network-view.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
@@ -25,6 +26,7 @@ export function RunPage({ id }: { readonly id: string }) {
   const { events, last, live } = useRunEvents(id);
   const ports = portChanges(events);
   const [connecting, setConnecting] = useState(false);
+  const isOnlyUser = useIsOnlyUser();
   const {
     value: run,
     problem,
@@ -51,7 +53,8 @@ export function RunPage({ id }: { readonly id: string }) {
   const isRunning = sandboxState === 'running';
   const away = <Away sandboxId={run.sandbox_id} state={sandboxState} />;
   const isAway = run.status === 'running' && sandboxState !== undefined && !isRunning;
-  const status = isAway ? `sandbox ${sandboxState}` : run.status;
+  const status = !live ? 'connecting…' : isAway ? `sandbox ${sandboxState}` : run.status;
+  const may = (run.access === 'owner' ? run.sharing : run.access) === 'work' ? 'work in it' : 'view it';
   return (
     <>
       <Problem words={problem} onRetry={reload} />
@@ -60,13 +63,16 @@ export function RunPage({ id }: { readonly id: string }) {
         title={plainText(run.title ?? '', 200) || 'Untitled run'}
         facts={
           <>
+            {/* The preview below shows its own state: that of the run shows if it is another. */}
             <span role="status">
-              <State value={live ? status : 'connecting…'} />
+              {status === 'running' ? <span className="hidden">{status}</span> : <State value={status} />}
             </span>
-            {run.access === 'owner' ? null : (
+            {run.access !== 'owner' ? (
               <span>
-                {run.owner} lets you {run.access === 'work' ? 'work in it' : 'view it'}
+                {run.owner} lets you {may}
               </span>
+            ) : run.sharing === 'private' ? null : (
+              <span className="wide">Your organisation can {may}</span>
             )}
             {run.sharing === 'private' ? null : <Viewers runId={id} />}
           </>
@@ -74,7 +80,7 @@ export function RunPage({ id }: { readonly id: string }) {
       >
         {run.access === 'owner' ? (
           <div className="actions">
-            <ShareRun runId={id} sharing={run.sharing} onChange={reload} />
+            {isOnlyUser ? null : <ShareRun runId={id} sharing={run.sharing} onChange={reload} />}
             {run.status !== 'running' || connecting || hasToken(id) ? null : (
               <Button onPress={() => setConnecting(true)}>Connect your agent</Button>
             )}

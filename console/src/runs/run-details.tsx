@@ -1,8 +1,10 @@
 import { Link } from 'wouter';
 import type { Answer } from '../api/client.ts';
+import { useIsOnlyUser } from '../live/person.ts';
 import { CopiedId } from '../parts/copy-text.tsx';
 import { Ago, Fact } from '../parts/elements.tsx';
 import { sandboxName } from '../sandboxes/sandbox-name.ts';
+import { sharingWords } from './share-run.tsx';
 
 interface RunDetailsProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
@@ -12,6 +14,7 @@ interface RunDetailsProps {
 
 /** The ids of a run, and what its title bar leaves out. */
 export function RunDetails({ run, sandbox }: RunDetailsProps) {
+  const isOnlyUser = useIsOnlyUser();
   const { run_id: id, sandbox_id: sandboxId } = run;
   return (
     <dl className="facts-list">
@@ -24,7 +27,9 @@ export function RunDetails({ run, sandbox }: RunDetailsProps) {
         </Link>
         <CopiedId id={sandboxId} />
       </Fact>
+      <Fact name="State">{run.status}</Fact>
       <Fact name="Owner">{run.owner}</Fact>
+      {isOnlyUser ? null : <Fact name="Organisation">{sharingWords(run.sharing)}</Fact>}
       <Fact name="Started">
         <Ago at={run.created_at} />
       </Fact>

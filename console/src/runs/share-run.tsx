@@ -21,6 +21,11 @@ const MODES = [
   },
 ] as const satisfies readonly { readonly id: Sharing; readonly words: string; readonly note: string }[];
 
+const modeOf = (sharing: string) => MODES.find(({ id }) => id === sharing) ?? MODES[0];
+
+/** What the people of the owner's organisation may do. */
+export const sharingWords = (sharing: Sharing) => modeOf(sharing).words;
+
 interface ShareRunProps {
   readonly runId: string;
   readonly sharing: Sharing;
@@ -30,10 +35,10 @@ interface ShareRunProps {
 /** Shares a run with the people of its owner's organisation. */
 export function ShareRun({ runId, sharing, onChange }: ShareRunProps) {
   const [mode, setMode] = useState<Sharing>(sharing);
-  const chosen = MODES.find(({ id }) => id === mode) ?? MODES[0];
+  const chosen = modeOf(mode);
   return (
     <FormDialog
-      trigger={<Button onPress={() => setMode(sharing)}>{sharing === 'private' ? 'Share' : 'Shared'}</Button>}
+      trigger={<Button onPress={() => setMode(sharing)}>Share run</Button>}
       title="Share this run"
       action="Save"
       onSubmit={async () => {
@@ -45,7 +50,7 @@ export function ShareRun({ runId, sharing, onChange }: ShareRunProps) {
         label="People of your organisation"
         value={mode}
         options={MODES}
-        onChange={(id) => setMode(MODES.find((each) => each.id === id)?.id ?? 'private')}
+        onChange={(id) => setMode(modeOf(id).id)}
       />
       <p>{chosen.note}</p>
       <p className="quiet">Only you answer the agent’s requests, complete the run and delete its sandbox.</p>

@@ -68,6 +68,9 @@ export function previewPanes(here: ConsoleSuite): void {
       await serve(3100);
       await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3100' }).waitFor();
       await preview(3100).getByText('Running', { exact: true }).waitFor();
+      // One state and one share, those of the preview: a single user has no organisation.
+      expect(await page.locator('.page-head .state').count()).toBe(0);
+      expect(await page.getByRole('button', { name: /Share/ }).count()).toBe(1);
       await preview(3100).getByRole('button', { name: 'Page check' }).click();
       await preview(3100).getByRole('button', { name: 'Check page' }).click();
       await preview(3100).getByText('Works', { exact: true }).waitFor();

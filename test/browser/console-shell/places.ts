@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import type { TestHost } from '#test/support/in-process-host.ts';
+import { signInAs } from '../support/console-fixture.ts';
 
 /** A page of the console in one of its states. */
 export interface Place {
@@ -39,11 +40,12 @@ export function placesOf(of: () => Made): Readonly<Record<string, Place>> {
     },
     'a run': {
       path: () => `/runs/${of().runId}`,
-      whole: (page) => page.locator('.page-head .state').getByText('running').waitFor(),
+      whole: (page) => page.locator('.page-head [role=status]').getByText('running').waitFor(),
     },
     'a run to share': {
       path: () => `/runs/${of().runId}`,
-      press: button('Share'),
+      before: (page) => signInAs(page, 'alice'),
+      press: button('Share run'),
       whole: dialog('Share this run'),
     },
     'the terminal of a run': {

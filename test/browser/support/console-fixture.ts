@@ -23,6 +23,18 @@ export const LOOKS = {
   'a dark phone': { colorScheme: 'dark', viewport: { width: 390, height: 844 } },
 } as const;
 
+/** Shows the page as to a person with a name, where the host has one user, without sign-in. */
+export async function signInAs(page: Page, user: string): Promise<void> {
+  await page.addInitScript(`(() => {
+    const { fetch } = window;
+    window.fetch = async (...request) => {
+      const answer = await fetch(...request);
+      if (request[1]?.method === 'HEAD' || !answer.ok || !answer.url.endsWith('/api/session')) return answer;
+      return Response.json({ ...(await answer.json()), user: ${JSON.stringify(user)} });
+    };
+  })()`);
+}
+
 /** Makes the page believe that it is hidden, or visible again. */
 export async function turn(page: Page, state: 'hidden' | 'visible'): Promise<void> {
   await page.evaluate(`(() => {
