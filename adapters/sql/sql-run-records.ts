@@ -87,6 +87,30 @@ export function runRecords(session: SqlSession): RunRecords {
         return countRows(db, found.select('id'));
       }),
 
+    owners: (viewer, most) =>
+      repeatable((db) => {
+        const runs = db
+          .selectFrom('runs')
+          .where(viewer === undefined ? sql<boolean>`1 = 1` : visibleTo(viewer))
+          .select(({ fn }) => [
+            'owner_org',
+            'owner_user',
+            fn.countAll<number | string>().as('runs'),
+            sql<number | string>`count(case when status = 'running' then 1 end)`.as('active'),
+            fn.max('created_at').as('last_at'),
+          ])
+          .groupBy(['owner_org', 'owner_user'])
+          .orderBy('last_at', 'desc')
+          .limit(most);
+        // PostgreSQL returns counts as text.
+        return all(runs, ({ owner_org: org, owner_user: user, ...row }) => ({
+          owner: { org, user },
+          runs: Number(row.runs),
+          active: Number(row.active),
+          lastAt: new Date(row.last_at),
+        }));
+      }),
+
     complete: (id, at, published = []) =>
       update(id, async (trx, publish) => {
         const completed = await trx
@@ -157,6 +181,10 @@ const ORDERS: Readonly<Record<RunSort, ListOrder>> = {
   oldest: OLDEST,
   title: { name: 'title', by: sql`substr(lower(coalesce(title, '')), 1, 60)`, direction: 'asc' },
 };
+
+function visibleTo({ org, user }: Owner): RawBuilder<boolean> {
+  return sql<boolean>`owner_org = ${org} and (owner_user = ${user} or sharing <> 'private')`;
+}
 
 function matching(dialect: SqlDialect, owner: Owner | undefined, filter: RunFilter): RawBuilder<boolean> {
   const { text, status, sandboxId, sharedWith, image, tags = {} } = filter;

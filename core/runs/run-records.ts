@@ -27,6 +27,16 @@ export interface RunFilter extends ListFilter {
   readonly sharedWith?: Owner | undefined;
 }
 
+/** Who owns runs, and how many of them. */
+export interface RunOwner {
+  readonly owner: Owner;
+  readonly runs: number;
+  /** Those that run. */
+  readonly active: number;
+  /** When the newest was created. */
+  readonly lastAt: Date;
+}
+
 /** Orders of a list of runs. */
 export const RUN_SORTS = ['newest', 'oldest', 'title'] as const;
 export type RunSort = (typeof RUN_SORTS)[number];
@@ -55,6 +65,11 @@ export interface RunRecords {
   ): Promise<Page<RunRecord>>;
   /** How many `list` has, at most `MAX_TOTAL`. */
   count(owner: Owner | undefined, filter?: RunFilter): Promise<number>;
+  /**
+   * Owners of runs, `most` at most: that of the newest run first.
+   * @param viewer only runs of this person, and those shared with the person's organisation
+   */
+  owners(viewer: Owner | undefined, most: number): Promise<readonly RunOwner[]>;
   /**
    * Marks it completed at `at` if it runs, withdraws its pending approvals and appends the events.
    * Returns the resulting record, with the time of the first completion.

@@ -218,9 +218,49 @@ const listRunsRoute = defineRoute('listRuns', 'GET', '/api/runs', {
   },
 });
 
+/** Of a list of people. */
+const MAX_PEOPLE = 1_000;
+
+const listPeopleRoute = defineRoute('listPeople', 'GET', '/api/people', {
+  tag: 'Runs',
+  summary: 'List the people who have runs here',
+  description:
+    'Counts your runs and those shared with your organisation; for admins, all runs. Porthole has no list of members: people without such a run are missing.',
+  responses: {
+    200: {
+      description: 'The owner of the newest run first, 1,000 at most',
+      schema: z
+        .object({
+          people: z.array(
+            z.object({
+              user: z.string(),
+              org: z.string(),
+              runs: z.int().min(1),
+              active_runs: z.int().min(0),
+              last_run_at: z.iso.datetime(),
+            }),
+          ),
+        })
+        .meta({ id: 'People' }),
+    },
+  },
+  async handle({ person }, { records }) {
+    const owners = await records.runs.owners(listedOwner(person), MAX_PEOPLE);
+    return json(200, {
+      people: owners.map(({ owner, runs, active, lastAt }) => ({
+        ...owner,
+        runs,
+        active_runs: active,
+        last_run_at: lastAt.toISOString(),
+      })),
+    });
+  },
+});
+
 export const runRoutes = [
   createRunRoute,
   listRunsRoute,
+  listPeopleRoute,
   getRunRoute,
   changeRunRoute,
   completeRunRoute,

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { BrowserContext, Page } from 'playwright-core';
-import { ADA_ADMIN, ALICE, PEOPLE } from '#test/host/support/people.ts';
+import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE } from '#test/host/support/people.ts';
 import { listed, makeKey, statusWith } from '#test/host/support/api-keys.ts';
+import { makeRun } from '#test/host/support/runs.ts';
 import { chromiumMissing } from '#test/support/chromium.ts';
 import { suite } from '#test/support/suite.ts';
+import { violations } from './support/console-fixture.ts';
 import { consoleSuite } from './support/console-suite.ts';
 
 suite('the settings of the console, in a real browser', chromiumMissing, () => {
@@ -140,7 +142,6 @@ suite('the settings of the console, in a real browser', chromiumMissing, () => {
     await open('/about');
     await page.getByText('Porthole 0.2.0').waitFor();
     await page.getByText('Processes on one machine').waitFor();
-    await page.getByText('The configuration of this Porthole lists the people and the admins.').waitFor();
     expect(await page.getByText(/^local, /).count()).toBe(0);
     expect(await page.getByRole('link', { name: 'Send feedback' }).getAttribute('href')).toBe(
       'https://feedback.example.com/',
@@ -166,6 +167,46 @@ suite('the settings of the console, in a real browser', chromiumMissing, () => {
     await page.getByText('1 warning').waitFor();
     await page.getByText(warning).waitFor();
     await page.unrouteAll();
+  });
+
+  test('lists the people with runs that one may see, and lets an admin block their previews', async () => {
+    const [own, carols] = await Promise.all([makeRun(here.porthole, ALICE), makeRun(here.porthole, CAROL)]);
+    await makeRun(here.porthole, BOB);
+    const row = (of: Page, name: RegExp) => of.getByRole('row', { name });
+    await open('/people');
+    await page.getByText('The configuration of this Porthole lists the people and the admins.').waitFor();
+    await row(page, /^alice you, member acme 1 1 just now$/).waitFor();
+    expect(await page.getByRole('row').count()).toBe(2);
+    await here.porthole.call('PATCH', `/api/runs/${carols.runId}`, {
+      token: CAROL,
+      body: { sharing: 'view' },
+    });
+    await page.reload();
+    await row(page, /^carol acme 1 1/).waitFor();
+    expect(await page.getByRole('button', { name: /^Block/ }).count()).toBe(0);
+
+    const ada = await signIn(ADA_ADMIN);
+    await ada.page.goto(`${here.porthole.host.url}/settings/people`);
+    await row(ada.page, /^ada you, admin ops 0 0 none/).waitFor();
+    await row(ada.page, /^bob globex 1 1/).waitFor();
+    await ada.page.getByRole('button', { name: 'Block previews of alice' }).click();
+    await ada.page.getByLabel('Reason').fill('phishing');
+    await ada.page.getByRole('button', { name: 'Block previews', exact: true }).click();
+    await row(ada.page, /^alice previews blocked by ada just now: “phishing” acme/).waitFor();
+    expect(await violations(ada.page)).toEqual([]);
+    const start = async () =>
+      (
+        await here.porthole.call('POST', `/api/runs/${own.runId}/sandbox/port-forward`, {
+          token: ALICE,
+          body: { target_port: 3471 },
+        })
+      ).status;
+    expect(await start()).toBe(403);
+    await ada.page.getByRole('button', { name: 'Allow previews of alice' }).click();
+    await ada.page.getByRole('button', { name: 'Allow previews', exact: true }).click();
+    await row(ada.page, /^alice acme/).waitFor();
+    expect(await start()).toBe(200);
+    await ada.context.close();
   });
 
   test('has no other part', async () => {

@@ -21,15 +21,6 @@ const SIGN_IN: Readonly<Record<Installation['sign_in'], string>> = {
   keys_and_oidc: 'Identity provider and API keys',
 };
 
-/** Where people and their roles are kept: Porthole itself has no list of them. */
-const PEOPLE: Readonly<Record<Installation['sign_in'], string>> = {
-  none: 'You are the only user.',
-  keys: 'The configuration of this Porthole lists the people and the admins.',
-  oidc: 'Your identity provider manages people and roles. Porthole knows each when they sign in, and has no list of members.',
-  keys_and_oidc:
-    'Your identity provider and the configuration of this Porthole manage people and roles. Porthole has no list of members.',
-};
-
 /** Packages in this page, with their licences. Set by the build. */
 declare const LICENCES: readonly (readonly [name: string, licence: string])[];
 
@@ -59,7 +50,6 @@ export function About() {
             {value.sandboxes === null ? null : <span className="quiet note">{value.sandboxes}</span>}
           </Fact>
           <Fact name="Sign-in">{SIGN_IN[value.sign_in]}</Fact>
-          <Fact name="People">{PEOPLE[value.sign_in]}</Fact>
         </dl>
       </section>
       <Limits limits={value.limits} previews={value.previews} />

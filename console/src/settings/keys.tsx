@@ -103,7 +103,7 @@ interface KeyTableProps {
 function KeyTable({ keys, showsOwner, onChange }: KeyTableProps) {
   const isOnlyUser = useIsOnlyUser();
   return (
-    <table className="list keys-list">
+    <table className="list">
       <TableHead
         columns={[
           'Key',

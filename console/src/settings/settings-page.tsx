@@ -1,9 +1,11 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { useIsOnlyUser } from '../live/person.ts';
 import { Missing } from '../parts/elements.tsx';
 import { About } from './about.tsx';
 import { General } from './general.tsx';
 import { Keys } from './keys.tsx';
+import { People } from './people.tsx';
 import { Usage } from './usage.tsx';
 import './settings.css';
 
@@ -16,6 +18,7 @@ interface Section {
 const SECTIONS: readonly Section[] = [
   { id: '', name: 'General', show: () => <General /> },
   { id: 'keys', name: 'Keys', show: () => <Keys /> },
+  { id: 'people', name: 'People', show: () => <People /> },
   { id: 'usage', name: 'Usage', show: () => <Usage /> },
   { id: 'about', name: 'About', show: () => <About /> },
 ];
@@ -27,7 +30,9 @@ interface SettingsPageProps {
 
 /** Preferences of this browser, and what concerns the person and the installation. */
 export default function SettingsPage({ id }: SettingsPageProps) {
-  const section = SECTIONS.find((each) => each.id === id);
+  const isOnlyUser = useIsOnlyUser();
+  const sections = SECTIONS.filter((each) => each.id !== 'people' || !isOnlyUser);
+  const section = sections.find((each) => each.id === id);
   if (section === undefined) return <Missing what="page" />;
   return (
     <div className="settings">
@@ -35,7 +40,7 @@ export default function SettingsPage({ id }: SettingsPageProps) {
         <h1>{section.id === '' ? 'Settings' : section.name}</h1>
       </div>
       <nav className="sections" aria-label="Settings">
-        {SECTIONS.map(({ id: each, name }) => (
+        {sections.map(({ id: each, name }) => (
           <Link
             key={each}
             href={each === '' ? '/settings' : `/settings/${each}`}

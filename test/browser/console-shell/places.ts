@@ -95,6 +95,11 @@ export function placesOf(of: () => Made): Readonly<Record<string, Place>> {
       press: button('New key'),
       whole: dialog('New key'),
     },
+    people: {
+      path: () => '/settings/people',
+      before: (page) => signInAs(page, 'alice'),
+      whole: (page) => page.getByRole('table').waitFor(),
+    },
     usage: {
       path: () => '/settings/usage',
       whole: (page) => page.getByRole('heading', { name: 'Your usage' }).waitFor(),

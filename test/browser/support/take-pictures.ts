@@ -5,6 +5,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE } from '#test/host/support/people.ts';
+import { makeRun } from '#test/host/support/runs.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost } from '#test/support/in-process-host.ts';
 import { ensureConsoleBuilt } from './console-fixture.ts';
@@ -122,6 +124,15 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
         await page.getByRole('dialog').waitFor();
       },
     },
+    people: {
+      where: 'secured',
+      path: '/settings/people',
+      async show(page) {
+        await page.getByLabel('API key').fill(ADA_ADMIN);
+        await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+        await page.getByText('previews blocked').waitFor();
+      },
+    },
     usage: { path: '/settings/usage', show: (page) => page.getByText('Your usage').waitFor() },
     about: { path: '/settings/about', show: (page) => page.getByText('Installation').waitFor() },
     // Last: it is in front of every page.
@@ -137,12 +148,15 @@ async function takeAll(browser: Browser, wanted: readonly string[]): Promise<voi
   const [used, fresh, secured] = await Promise.all([
     startTestHost({ PORTHOLE_QUOTAS: quotas }),
     startTestHost(),
-    startTestHost({
-      PORTHOLE_API_KEYS: JSON.stringify({ 'a-key-of-alice-0123': { user: 'alice', org: 'acme' } }),
-    }),
+    startTestHost(PEOPLE),
   ]);
   try {
     const scene = await makeScene(used);
+    for (const key of [BOB, CAROL, ALICE, ALICE]) await makeRun(secured, key);
+    await secured.call('PUT', '/v1/preview-blocks', {
+      body: { user: 'bob', org: 'globex', reason: 'phishing' },
+      token: ADA_ADMIN,
+    });
     const hosts = { used, new: fresh, secured };
     for (const [name, { where = 'used', path, show }] of Object.entries(pictures(scene))) {
       if (wanted.length > 0 && !wanted.includes(name)) continue;

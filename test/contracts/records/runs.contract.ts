@@ -226,6 +226,23 @@ export function runsContract(
       await expect(records.sandboxes.live({ limit: 1, after })).rejects.toMatchObject(refusal);
     });
 
+    test('are counted by owner: all, or those that a person may see', async () => {
+      const eve = { user: 'eve', org: 'elsewhere' };
+      await records.runs.create(aRun('run_1', { createdAt: minutes(1) }));
+      await records.runs.create(aRun('run_2', { createdAt: minutes(4), sharing: 'view' }));
+      await records.runs.create(aRun('run_3', { createdAt: minutes(2), owner: BOB, sharing: 'work' }));
+      await records.runs.create(aRun('run_4', { createdAt: minutes(3), owner: eve, sharing: 'work' }));
+      await records.runs.complete('run_2', minutes(5));
+      const ofAlice = { owner: ALICE, runs: 2, active: 1, lastAt: minutes(4) };
+      const ofBob = { owner: BOB, runs: 1, active: 1, lastAt: minutes(2) };
+      const ofEve = { owner: eve, runs: 1, active: 1, lastAt: minutes(3) };
+      expect(await peer.runs.owners(undefined, 9)).toEqual([ofAlice, ofEve, ofBob]);
+      expect(await peer.runs.owners(undefined, 2)).toEqual([ofAlice, ofEve]);
+      expect(await peer.runs.owners(ALICE, 9)).toEqual([ofAlice, ofBob]);
+      expect(await peer.runs.owners(BOB, 9)).toEqual([{ ...ofAlice, runs: 1, active: 0 }, ofBob]);
+      expect(await peer.runs.owners({ user: 'carol', org: 'nowhere' }, 9)).toEqual([]);
+    });
+
     test('are found by their sandbox', async () => {
       for (const id of ['run_2', 'run_1']) await records.runs.create(aRun(id));
       await records.runs.create(aRun('run_3', { sandboxId: 'other' }));
