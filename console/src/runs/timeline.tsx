@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { memo, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { useIsOn } from '../live/person.ts';
 import { formatMoment, formatTimeOfDay } from '../live/time-format.ts';
@@ -32,10 +32,13 @@ export function Timeline({ runId, owner, events }: TimelineProps) {
   const [kind, setKind] = useState('all');
   const [text, setText] = useState('');
   const [place] = usePlace();
+  const search = useDeferredValue(`?${place}`);
   const linked = place.get('event');
+  // Rendered after each key is painted: thousands of events take longer than a key may.
+  const [ofKind, words] = [useDeferredValue(kind), useDeferredValue(text)];
   const found = useMemo(
-    () => events.filter((event) => event.id === linked || eventMatches(event, owner, kind, text)),
-    [events, owner, kind, text, linked],
+    () => events.filter((event) => event.id === linked || eventMatches(event, owner, ofKind, words)),
+    [events, owner, ofKind, words, linked],
   );
   if (events.length === 0) return <Empty title="Nothing has happened yet" />;
   const linkedAt = linked === null ? -1 : found.findIndex(({ id }) => id === linked);
@@ -62,6 +65,7 @@ export function Timeline({ runId, owner, events }: TimelineProps) {
             owner={owner}
             event={event}
             isLinked={event.id === linked}
+            href={placeAfter(search, { event: event.id })}
           />
         ))}
       </ol>
@@ -79,9 +83,11 @@ interface TimelineEventProps {
   readonly owner: string;
   readonly event: RunEvent;
   readonly isLinked: boolean;
+  /** Of this event, on the same page. */
+  readonly href: string;
 }
 
-function TimelineEvent({ runId, owner, event, isLinked }: TimelineEventProps) {
+const TimelineEvent = memo(({ runId, owner, event, isLinked, href }: TimelineEventProps) => {
   const at = new Date(event.at);
   const { look } = event.data;
   const isOn = useIsOn();
@@ -97,7 +103,7 @@ function TimelineEvent({ runId, owner, event, isLinked }: TimelineEventProps) {
       <EventDetails runId={runId} event={event} />
       {typeof look === 'string' && isOn('pages') ? <LookPicture runId={runId} look={look} /> : null}
       <Link
-        href={`${location.pathname}${placeAfter(location.search, { event: event.id })}`}
+        href={location.pathname + href}
         title="Link to this event"
         {...(isLinked ? { 'aria-current': 'true' as const } : {})}
       >
@@ -107,7 +113,8 @@ function TimelineEvent({ runId, owner, event, isLinked }: TimelineEventProps) {
       </Link>
     </li>
   );
-}
+});
+TimelineEvent.displayName = 'TimelineEvent';
 
 function toneOf({ type, data }: RunEvent): string {
   const failed = typeof data['exit_code'] === 'number' && data['exit_code'] !== 0;

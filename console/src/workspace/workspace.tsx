@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { type ReactNode, useDeferredValue, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { Group, Panel, Separator } from 'react-resizable-panels';
 import { Empty, Icon, Loading } from '../parts/elements.tsx';
 import { ResumeButton } from '../previews/resume-button.tsx';
@@ -52,7 +52,9 @@ export function Workspace({ main, panes, first, counts = {} }: WorkspaceProps) {
   const open = isPhone && hasDrawer ? undefined : tabs.find((id) => id === asked);
   const isMainShown = !isPhone || (open === undefined && !hasDrawer);
   const isVisible = (id: PaneId) => (id === main ? isMainShown : id === 'timeline' ? hasDrawer : id === open);
-  for (const id of ids) if (isVisible(id)) mounted.current.add(id);
+  // After the press is painted: a pane takes longer to render than a press may.
+  const shown = useDeferredValue(ids.filter(isVisible).join());
+  for (const id of ids) if (shown.split(',').includes(id)) mounted.current.add(id);
   useEffect(() => {
     const shown = hasDrawer ? 'timeline' : (open ?? main);
     if (isPhone) document.getElementById(`show-${shown}`)?.scrollIntoView({ block: 'nearest' });
