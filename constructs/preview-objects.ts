@@ -23,8 +23,14 @@ export interface PreviewProps extends Omit<PreviewFacts, 'podName'> {
   readonly name: string;
   readonly namespace: string;
   readonly gateway: GatewayReference;
-  /** The one host that the preview is served on: `{token}-preview.{zone}`. */
+  /** The host that the preview is served on: `{token}-preview.{zone}`. */
   readonly hostname: string;
+  /**
+   * A second host, by a name that its owner gave it: `{name}-preview.{zone}`. Its guest must keep
+   * strangers out.
+   * @default - none
+   */
+  readonly namedHostname?: string | undefined;
   /**
    * Port under which people reach the gateway; it is part of the preview's origin.
    * @default 443
@@ -108,7 +114,7 @@ export class Preview extends Construct {
 
   #route(): ApiObject {
     const props = this.#props;
-    const { name, namespace, gateway, hostname, publicPort = 443 } = props;
+    const { name, namespace, gateway, hostname, namedHostname, publicPort = 443 } = props;
     return new ApiObject(this, 'route', {
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'HTTPRoute',
@@ -123,7 +129,7 @@ export class Preview extends Construct {
       },
       spec: {
         parentRefs: [parentReference(gateway)],
-        hostnames: [hostname],
+        hostnames: namedHostname === undefined ? [hostname] : [hostname, namedHostname],
         rules: this.upstream === 'guest' ? this.#toGuest() : this.#toApp(publicPort),
       },
     });
@@ -242,12 +248,15 @@ export const HOSTNAME =
   /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/;
 
 /** The host name is a capability, so no message repeats it. */
-function check({ name, hostname, targetPort, startedAt, expiresAt, maxUntil }: PreviewProps): void {
+function check(props: PreviewProps): void {
+  const { name, hostname, namedHostname, targetPort, startedAt, expiresAt, maxUntil } = props;
   if (!DNS_LABEL.test(name)) {
     throw new Error(`Preview.name must be a lower-case DNS label of at most 63 characters, got "${name}".`);
   }
-  if (!HOSTNAME.test(hostname)) {
-    throw new Error('Preview.hostname must be a lower-case DNS name without wildcard or port.');
+  for (const [property, host] of Object.entries({ hostname, namedHostname })) {
+    if (host !== undefined && !HOSTNAME.test(host)) {
+      throw new Error(`Preview.${property} must be a lower-case DNS name without wildcard or port.`);
+    }
   }
   if (!Number.isInteger(targetPort) || targetPort < 1 || targetPort > 65_535) {
     throw new Error(`Preview.targetPort must be an integer between 1 and 65535, got ${targetPort}.`);

@@ -13,6 +13,7 @@ import type { EndedSessionRecords } from './auth/sign-in.ts';
 import type { ImageRecords } from './images/image-store.ts';
 import type { InboxRecords } from './inbox/inbox-store.ts';
 import type { LookRecords } from './pages/look-store.ts';
+import type { PreviewNames } from './previews/name-store.ts';
 import type { PreviewRecords } from './previews/preview-records.ts';
 import type { RunRecords } from './runs/run-records.ts';
 import type { SandboxCapacity } from './sandboxes/sandbox-capacity.ts';
@@ -35,6 +36,7 @@ export interface Records {
   readonly capacity: SandboxCapacity;
   readonly previews: PreviewRecords;
   readonly access: AccessRecords;
+  readonly previewNames: PreviewNames;
   readonly timeline: TimelineRecords;
   readonly approvals: ApprovalRecords;
   readonly policies: PolicyRecords;

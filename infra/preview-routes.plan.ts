@@ -22,6 +22,9 @@ const TIME = String.raw`^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?
 /** The host of a preview up to its zone. */
 const TOKEN = `^${PREVIEW_TOKEN_PATTERN}-preview[.]`;
 
+/** The host of a preview by its name, likewise. A text of this length is no token. */
+const NAME = '^[a-z][a-z0-9-]{1,24}[a-z0-9]-preview[.]';
+
 /** A run's id. */
 const RUN_ID = '^[A-Za-z0-9_-]{1,64}$';
 
@@ -90,6 +93,21 @@ export function previewRoutesPlan(config: StackConfig) {
       `variables.hosts[0].indexOf('.') == size(variables.hosts[0]) - size(${quote(`.${zone}`)})`,
     ].join(' && '),
   );
+  // Without guests nothing keeps strangers out of a host that can be guessed.
+  const isSecondHost = isGuest
+    ? `size(variables.hosts) == 1 || (size(variables.hosts) == 2 && ${[
+        // The rule for the own Origin names one host.
+        'size(variables.rules) == 1',
+        `variables.hosts[1].matches('${NAME}')`,
+        `variables.hosts[1].substring(variables.hosts[1].indexOf('.')) == variables.hosts[0].substring(variables.hosts[0].indexOf('.'))`,
+      ].join(' && ')})`
+    : 'size(variables.hosts) == 1';
+  const isSameSpec = isGuest
+    ? `(object.spec == oldObject.spec || (${[
+        'variables.hosts[0] == oldObject.spec.hostnames[0]',
+        ...['parentRefs', 'rules'].map((field) => `object.spec.?${field} == oldObject.spec.?${field}`),
+      ].join(' && ')}))`
+    : 'object.spec == oldObject.spec';
   const isParent = zones.map(({ zone, gateway: { kind = 'Gateway', name, namespace, sectionName } }) =>
     [
       ofZone(zone),
@@ -141,14 +159,15 @@ export function previewRoutesPlan(config: StackConfig) {
         },
         {
           expression: [
-            'size(variables.hosts) == 1',
+            'size(variables.hosts) >= 1',
             `variables.hosts[0].matches('${TOKEN}')`,
             anyOf(isHost),
+            `(${isSecondHost})`,
           ].join(' && '),
-          message: `foreign hostname: a preview has one, ${zones.map(({ zone }) => `{token}-preview.${zone}`).join(' or ')}`,
+          message: `foreign hostname: a preview has one, ${zones.map(({ zone }) => `{token}-preview.${zone}`).join(' or ')}${isGuest ? ', and may have a name in the same zone' : ''}`,
         },
         {
-          expression: `size(variables.hosts) != 1 || (size(variables.parents) == 1 && variables.parents.all(p, ${anyOf(isParent)}))`,
+          expression: `size(variables.hosts) == 0 || (size(variables.parents) == 1 && variables.parents.all(p, ${anyOf(isParent)}))`,
           message: `another parent: a preview hangs on ${zones.map(({ gateway }) => `${gateway.namespace}/${gateway.name}, listener ${gateway.sectionName}`).join(', or ')}, alone`,
         },
         {
@@ -212,8 +231,8 @@ export function previewRoutesPlan(config: StackConfig) {
             'foreign filter: a preview rewrites its host and sets headers, and neither mirrors nor redirects',
         },
         {
-          expression: `request.operation == 'CREATE' || (object.spec == oldObject.spec && ${FIXED_ANNOTATIONS.map((id) => `${annotation(id)} == ${before(id)}`).join(' && ')})`,
-          message: 'changed identity: of an existing preview only the expiry moves',
+          expression: `request.operation == 'CREATE' || (${isSameSpec} && ${FIXED_ANNOTATIONS.map((id) => `${annotation(id)} == ${before(id)}`).join(' && ')})`,
+          message: `changed identity: of an existing preview only the expiry${isGuest ? ' and the name' : ''} moves`,
         },
       ],
     },

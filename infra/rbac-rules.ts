@@ -32,7 +32,10 @@ const ENDING = [
 
 const PREVIEWS = [
   ...ENDING,
-  ...needs(GATEWAY_API, 'httproutes', { create: 'open a preview', patch: 'keep a preview alive' }),
+  ...needs(GATEWAY_API, 'httproutes', {
+    create: 'open a preview',
+    patch: 'keep a preview alive, or name it',
+  }),
   ...needs('', 'services', {
     list: 'count the starts of a run that are under way; sweep what a crash left half-made',
     get: 'find the creator of a conflicting Service',

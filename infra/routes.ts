@@ -3,6 +3,7 @@ import { component } from './settings-with-outputs.ts';
 import { FUNCTIONS_NAME } from './environment.plan.ts';
 import { type GatewayReference, listenerGroup, parentReference } from '../constructs/gateway-manifests.ts';
 import { servedZones, sharedGateway } from './gateway.plan.ts';
+import { ROUTE_RESPONSE_HEADERS } from '../constructs/names.ts';
 import { ownMetadata } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
@@ -33,11 +34,20 @@ export function apiRoutePlan(config: StackConfig) {
 /**
  * For each zone, every host that no preview's route claims: an exact hostname always wins over this
  * wildcard, so what comes here is a preview that is starting, ended or unknown, and the functions
- * answer with Porthole's page for it.
+ * answer with Porthole's page for it. With the headers of a preview's route: no header tells
+ * whether a preview has a name.
  */
 export function fallbackRoutesPlan(config: StackConfig) {
+  const set = Object.entries(ROUTE_RESPONSE_HEADERS).map(([name, value]) => ({ name, value }));
+  const filters = [{ type: 'ResponseHeaderModifier', responseHeaderModifier: { set } }];
   return servedZones(config).map(({ zone, gateway }, at) =>
-    route(config, at === 0 ? 'porthole-fallback' : `porthole-fallback.${zone}`, `*.${zone}`, gateway),
+    route(
+      config,
+      at === 0 ? 'porthole-fallback' : `porthole-fallback.${zone}`,
+      `*.${zone}`,
+      gateway,
+      filters,
+    ),
   );
 }
 
@@ -45,7 +55,13 @@ export function fallbackRoutesPlan(config: StackConfig) {
  * With the defaults of the API in its lists, which server-side apply owns as a whole: without them
  * a repeated create conflicts with the stored object.
  */
-function route(config: StackConfig, name: string, hostname: string, parent: GatewayReference) {
+function route(
+  config: StackConfig,
+  name: string,
+  hostname: string,
+  parent: GatewayReference,
+  filters?: readonly object[],
+) {
   return {
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'HTTPRoute',
@@ -57,6 +73,7 @@ function route(config: StackConfig, name: string, hostname: string, parent: Gate
       rules: [
         {
           matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+          ...(filters !== undefined && { filters }),
           backendRefs: [{ group: '', kind: 'Service', name: FUNCTIONS_NAME, port: 80, weight: 1 }],
           timeouts: { request: '0s' },
         },

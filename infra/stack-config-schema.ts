@@ -124,6 +124,7 @@ const Preview = {
   reportContact: variable('Sandbox__Preview__ReportContact'),
   maxWakesPerLink: variable('Sandbox__Preview__MaxWakesPerLink'),
   maxWakesPerOwner: variable('Sandbox__Preview__MaxWakesPerOwner'),
+  maxNamesPerOwner: variable('Sandbox__Preview__MaxNamesPerOwner'),
 };
 
 /** The variable of a setting in `preview`. */

@@ -27,6 +27,11 @@ export const PreviewAccessSchema = z.strictObject({
   epoch: z.number().int().min(0),
   /** Ids of links that were revoked: their visits have ended. */
   revoked: z.array(z.string().max(64)).max(MAX_REVOKED_LINKS).readonly(),
+  /**
+   * It is also served at `{name}-preview.{zone}`: never at the level `link`.
+   * @default - only at its own host
+   */
+  name: z.string().max(63).optional(),
 });
 
 export type PreviewAccess = Readonly<z.infer<typeof PreviewAccessSchema>>;

@@ -23,9 +23,11 @@ export interface PreviewProxyMetrics {
 }
 
 export interface Visitor {
-  /** Scheme and Host header of the preview's public URL. */
+  /** Scheme and Host header of the URL that was requested. */
   readonly scheme: Scheme;
   readonly host: string;
+  /** Host header of the preview's own URL, for which its tickets are valid at each of its hosts. */
+  readonly audience: string;
   /** For X-Forwarded-For. */
   readonly client: string;
 }

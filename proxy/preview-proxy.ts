@@ -113,10 +113,10 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     if (found.kind === 'limited') return { page: 'too_many_requests', context: found };
     const { target: entered } = found;
     if (closing) return { page: 'starting', context: entered };
-    const { scheme, host, client } = deps.visitor(req, entered);
+    const { scheme, host, client, audience } = deps.visitor(req, entered);
     const { targetPort } = entered;
     const own = { target: entered, view: { scheme, host, targetPort, siblings: deps.siblings(entered) } };
-    const access = deps.gate?.decide(req, entered, host);
+    const access = deps.gate?.decide(req, entered, audience);
     if (access?.kind === 'opens') return access;
     if (access?.kind === 'refused') return { page: 'access_required', view: own.view };
     if (found.kind === 'asleep') {
@@ -182,8 +182,8 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         return answer('report', { host: req.headers.host, contact: deps.reportContact(token) });
       const letIn = async (gate: AccessGate, target: PreviewTarget): Promise<void> => {
         if (expectsContinue) res.writeContinue();
-        const { host } = deps.visitor(req, target);
-        const isEntered = await enter(gate, { req, res, target, host });
+        const { audience } = deps.visitor(req, target);
+        const isEntered = await enter(gate, { req, res, target, audience });
         if (isEntered) deps.metrics.answered(res.statusCode, 'access_required');
         else if (!res.destroyed) answer('bad_ticket');
       };

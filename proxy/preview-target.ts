@@ -15,6 +15,11 @@ export interface PreviewTarget {
   readonly targetPort: number;
   /** The capability; never logged, never a label. */
   readonly token: string;
+  /**
+   * The host by name, without a port, at which it was requested.
+   * @default - its own host
+   */
+  readonly namedHost?: string | undefined;
   /** @default - everyone who has the URL may pass */
   readonly access?: AccessPolicy | undefined;
   /**
@@ -34,3 +39,18 @@ export type PreviewLookup =
   | { readonly kind: 'unknown'; readonly token?: string }
   /** The client's address looked up too many nonexistent tokens. */
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number };
+
+/**
+ * What a host by name leads to if no preview has the name: a preview that admits no one. A name can
+ * be guessed, so a stranger gets the same answers whether or not a preview has it.
+ */
+export function hiddenTarget(namedHost: string): PreviewTarget {
+  return {
+    runId: '',
+    sandboxId: '',
+    targetPort: 0,
+    token: namedHost,
+    namedHost,
+    access: { level: 'owner', epoch: -1, revoked: [] },
+  };
+}

@@ -38,6 +38,8 @@ export interface LocalPlane extends PreviewPlane {
    * The serving preview of a token, without a round trip: the gateway calls it for every request.
    */
   lookup(token: string): Preview | undefined;
+  /** The serving preview with a name, likewise. */
+  lookupNamed(name: string): Preview | undefined;
   /** The serving preview of a port of a run's sandbox, without a round trip. */
   lookupPort(at: Pick<Preview, 'runId' | 'sandboxId' | 'targetPort'>): Preview | undefined;
   /** Calls the listener for every preview that ends, so that its open connections can be cut. */
@@ -67,11 +69,15 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     [...live.values()].map(({ createdAt }) => createdAt),
   );
 
-  const withUrl = (stored: StoredPreview): Preview => {
+  const urlOf = (host: string): string => {
     const { scheme, port } = address();
     const isDefault = port === (scheme === 'https' ? 443 : 80);
-    return { ...stored, url: `${scheme}://${previewHost(stored.token, zone)}${isDefault ? '' : `:${port}`}` };
+    return `${scheme}://${host}${isDefault ? '' : `:${port}`}`;
   };
+  const withUrl = (stored: StoredPreview): Preview => ({
+    ...stored,
+    url: urlOf(previewHost(stored.token, zone)),
+  });
   /** Every write increments the version, so that preconditions on an older one fail. */
   const write = (stored: StoredPreview) => {
     const next = { ...stored, version: String(Number(stored.version) + 1) };
@@ -99,6 +105,14 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       const stored = serving(token);
       return stored && withUrl(stored);
     },
+    lookupNamed(name) {
+      let named: StoredPreview | undefined;
+      // The latest: a name may move before the preview of a deleted sandbox has ended.
+      for (const stored of live.values()) {
+        if (stored.access?.name === name && !unconfirmed.has(stored.name)) named = stored;
+      }
+      return named && withUrl(named);
+    },
     lookupPort({ runId, sandboxId, targetPort }) {
       for (const stored of live.values()) {
         const isSame = stored.runId === runId && stored.sandboxId === sandboxId;
@@ -109,6 +123,8 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     },
     onClosed: (listener) => void listeners.push(listener),
     onLimited: (listener) => void limitListeners.push(listener),
+
+    urlOf,
 
     // All previews of one machine are in one zone, whatever their owner's org.
     async open({ org: _org, ...spec }: PreviewSpec) {

@@ -61,7 +61,10 @@ export function createLoopbackPlane({
     },
     dial: (target, signal) => sandboxes.dial(target.sandboxId, target.targetPort, signal),
     dialFailure,
-    visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    visitor(req) {
+      const { host = '' } = req.headers;
+      return { scheme: 'http', host, client: clientAddress(req), audience: host };
+    },
     reportContact: () => undefined,
     fingerprint: tokenFingerprint,
     touched: nothing,
@@ -107,6 +110,7 @@ export function createLoopbackPlane({
     hasUrls: false,
     needsOpenAddress: false,
     seesTraffic: true,
+    urlOf: () => null,
     lastUsed: () => Promise.resolve(undefined),
 
     async open(spec) {

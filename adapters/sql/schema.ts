@@ -95,6 +95,15 @@ export interface SqlSchema {
     /** JSON list of ids. */
     revoked: string;
   };
+  /** A name of a zone belongs to its last owner, also for some time after it was given back. */
+  preview_names: OwnerColumns & {
+    zone: string;
+    name: string;
+    run_id: string;
+    target_port: number;
+    /** Null: the port has it. */
+    released_at: string | null;
+  };
   preview_links: Columns<PreviewLink>;
   preview_visits: Columns<PreviewVisit>;
   /** One row each time that visitors started a preview. */
@@ -588,5 +597,18 @@ export const MIGRATIONS: readonly Migration[] = [
       blocked_by TEXT not null, blocked_at TEXT not null,
       constraint preview_blocks_key primary key (owner_org, owner_user));
     create index preview_blocks_by_time on preview_blocks (blocked_at)`,
+  },
+
+  // Names that owners give their previews, each once in a zone.
+  {
+    name: '0031-preview-names',
+    sql: `
+    create table preview_names (
+      zone TEXT not null, name TEXT not null, owner_org TEXT not null, owner_user TEXT not null,
+      run_id TEXT not null, target_port integer not null, released_at TEXT,
+      constraint preview_names_key primary key (zone, name));
+    create index preview_names_by_port on preview_names (run_id, target_port);
+    create index preview_names_of_owner on preview_names (owner_org, owner_user);
+    create index preview_names_by_release on preview_names (released_at)`,
   },
 ];

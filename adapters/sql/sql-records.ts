@@ -6,6 +6,7 @@ import type { EventData, RunEvent, TimelineRecords } from '#core/runs/timeline.t
 import type { Records } from '#core/records.ts';
 import { apiKeyRecords } from './api-key-records.ts';
 import { accessRecords } from './access-records.ts';
+import { previewNames } from './preview-names.ts';
 import { approvalRecords } from './approval-records.ts';
 import { archiveRecords } from './archive-records.ts';
 import { delegationRecords } from './delegation-records.ts';
@@ -103,6 +104,7 @@ export function sqlRecords(
     capacity: sandboxCapacity(session, env),
     previews: previewRecords(session),
     access: accessRecords(session),
+    previewNames: previewNames(session),
     timeline: timelineRecords(session),
     approvals: approvalRecords(session),
     policies: policyRecords(session),

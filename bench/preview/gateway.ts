@@ -28,7 +28,10 @@ export async function serveGateway(targetPort: number, dial: () => Promise<Duple
     },
     dial,
     dialFailure: () => 'unreachable',
-    visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    visitor(req) {
+      const { host = '' } = req.headers;
+      return { scheme: 'http', host, client: clientAddress(req), audience: host };
+    },
     reportContact: () => 'abuse@porthole.test',
     fingerprint: () => 'bench',
     touched: nothing,

@@ -21,6 +21,11 @@ export type CreatedPreviewLink = Api['POST /v1/previews/{id}/links']['answer'];
 export interface AccessOptions extends CallOptions {
   /** For the level `password`: at least 8 characters. */
   readonly password?: string | undefined;
+  /**
+   * It also answers at `https://{name}-preview.{zone}`, unless its level is `link`. Null gives the
+   * name back. @default - the one that it has
+   */
+  readonly name?: string | null | undefined;
 }
 
 export interface LinkOptions extends CallOptions {
@@ -54,8 +59,12 @@ export class PreviewSharing {
   }
 
   /** Changes the level, also for later previews of the port. All visits end. */
-  setAccess(level: AccessLevel, { password, signal }: AccessOptions = {}): Promise<PreviewAccess> {
-    const json: SetPreviewAccessRequest = { level, ...(password !== undefined && { password }) };
+  setAccess(level: AccessLevel, { password, name, signal }: AccessOptions = {}): Promise<PreviewAccess> {
+    const json: SetPreviewAccessRequest = {
+      level,
+      ...(password !== undefined && { password }),
+      ...(name !== undefined && { name }),
+    };
     return this.#http.json(`PUT ${this.#path}/access`, { json, signal });
   }
 

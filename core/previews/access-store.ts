@@ -2,7 +2,7 @@ import type { Owner } from '#base/clock-and-ids.ts';
 import type { AccessLevel, PreviewAccess } from '#protocol/preview-access.ts';
 
 /** The access of a run's port, which outlives each of its previews. */
-export interface PortAccess extends PreviewAccess {
+export interface PortAccess extends Omit<PreviewAccess, 'name'> {
   /** Hash of the password of level `password`; null: none. */
   readonly password: string | null;
 }

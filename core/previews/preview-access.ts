@@ -16,6 +16,7 @@ import type { Records } from '../records.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { KnownPreview } from './asleep-previews.ts';
 import type { PortAccess, PreviewLink, PreviewVisit } from './access-store.ts';
+import { changeName, givenNameOf } from './named-previews.ts';
 import { previewVisited } from './preview-events.ts';
 import { type AccessLevels, levelsOf, type PreviewOptions } from './preview-limits.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
@@ -29,11 +30,14 @@ const VISIT_MS = 12 * 3_600_000;
 
 export interface AccessDeps {
   readonly plane: Pick<PreviewPlane, 'setAccess'>;
-  readonly records: Pick<Records, 'access' | 'runs' | 'timeline'>;
+  readonly records: Pick<Records, 'access' | 'previewNames' | 'runs' | 'timeline'>;
   readonly tokens: Pick<Tokens, 'signTicket' | 'pseudonym'>;
   readonly clock: Clock;
   readonly ids: Pick<Ids, 'link'>;
-  readonly previewSettings: Pick<PreviewOptions, 'access' | 'maxAccess' | 'zones'>;
+  readonly previewSettings: Pick<
+    PreviewOptions,
+    'access' | 'maxAccess' | 'zones' | 'zoneSuffix' | 'maxNamesPerOwner'
+  >;
 }
 
 /** Default and maximum of the access to the previews of a run. */
@@ -48,13 +52,18 @@ export async function levelsOfRun(
   return run === undefined ? previewSettings : levelsOf(previewSettings, run.owner.org);
 }
 
-/** The access of a port: what its owner chose, or the default, and never wider than the maximum. */
+/**
+ * The access of a port: what its owner chose, or the default, and never wider than the maximum. A
+ * name has no effect at the level `link`: everyone could guess the way in.
+ */
 export function allowedAccess(
   stored: PreviewAccess | undefined,
   { access, maxAccess }: AccessLevels,
+  name?: string,
 ): PreviewAccess {
-  const { level, epoch, revoked } = stored ?? { ...OPEN_ACCESS, level: access };
-  return { level: isWider(level, maxAccess) ? maxAccess : level, epoch, revoked };
+  const { level: chosen, epoch, revoked } = stored ?? { ...OPEN_ACCESS, level: access };
+  const level = isWider(chosen, maxAccess) ? maxAccess : chosen;
+  return { level, epoch, revoked, ...(name !== undefined && level !== 'link' && { name }) };
 }
 
 /** The access of a preview's port. */
@@ -62,11 +71,12 @@ export async function accessOf(
   deps: Pick<AccessDeps, 'previewSettings' | 'records'>,
   { runId, targetPort }: Pick<Preview, 'runId' | 'targetPort'>,
 ): Promise<PreviewAccess> {
-  const [stored, levels] = await Promise.all([
+  const [stored, levels, given] = await Promise.all([
     deps.records.access.get(runId, targetPort),
     levelsOfRun(deps, runId),
+    givenNameOf(deps, { runId, targetPort }),
   ]);
-  return allowedAccess(stored, levels);
+  return allowedAccess(stored, levels, given?.name);
 }
 
 /** Who can open a preview, as a sentence for the person who is asked about it. */
@@ -82,16 +92,18 @@ export interface AccessChange {
   readonly preview: Preview | KnownPreview;
   readonly level: AccessLevel;
   readonly password?: string | undefined;
+  /** Null: none. @default - the one that it has */
+  readonly name?: string | null | undefined;
 }
 
 /**
- * Sets who may open a preview, now and after each later start. Ends all visits.
- * @throws PortholeError `invalid_request` for a level above the maximum, and for a password that is
- * missing or has no use
+ * Sets who may open a preview, and its name, now and after each later start. Ends all visits.
+ * @throws PortholeError `invalid_request` for a level above the maximum, for a password that is
+ * missing or has no use, and for a name that is refused; `conflict`, `quota_exceeded`
  */
 export async function changeAccess(
   deps: AccessDeps,
-  { preview, level, password }: AccessChange,
+  { preview, level, password, name }: AccessChange,
   signal?: AbortSignal,
 ): Promise<PreviewAccess> {
   const { plane, records } = deps;
@@ -107,6 +119,7 @@ export async function changeAccess(
       remedy: 'leave it out, or choose the level password.',
     });
   }
+  if (name !== undefined) await changeName(deps, preview, name, level);
   const hashed = password === undefined ? null : await hashPassword(password);
   const changed = await records.access.change(preview.runId, preview.targetPort, (known) => ({
     level,
@@ -114,7 +127,7 @@ export async function changeAccess(
     revoked: [],
     password: hashed,
   }));
-  const access = allowedAccess(changed, levels);
+  const access = allowedAccess(changed, levels, (await givenNameOf(deps, preview))?.name);
   if (isLive(preview)) await plane.setAccess(preview, access, signal);
   return access;
 }
@@ -196,10 +209,11 @@ export async function revokeLink(
 ): Promise<void> {
   const { plane, records } = deps;
   const { runId, targetPort } = preview;
-  const [link, stored, levels] = await Promise.all([
+  const [link, stored, levels, given] = await Promise.all([
     records.access.link(linkId),
     records.access.get(runId, targetPort),
     levelsOfRun(deps, runId),
+    givenNameOf(deps, preview),
   ]);
   const isOfPort = link?.runId === runId && link.targetPort === targetPort;
   // A revocation that did not reach the guest may be repeated.
@@ -212,7 +226,7 @@ export async function revokeLink(
     withoutLink(known ?? { ...OPEN_ACCESS, level: levels.access, password: null }, linkId),
   );
   if (isOfPort) await records.access.removeLink(linkId);
-  if (isLive(preview)) await plane.setAccess(preview, allowedAccess(changed, levels), signal);
+  if (isLive(preview)) await plane.setAccess(preview, allowedAccess(changed, levels, given?.name), signal);
 }
 
 /** With too many revoked links a new epoch ends every visit instead. */
@@ -430,12 +444,19 @@ async function checkWay(
   },
   password: string | undefined,
 ): Promise<WayIn> {
+  // First, and at each level: the time of an answer must not tell whether there is a password.
+  const isRight = password !== undefined && (await isPassword(password, hash ?? DECOY));
   const reached = reachOf(level, owner, person);
   if (reached === 'sign_in') return { kind: 'needs', what: 'sign_in' };
   if (reached === 'refused') return { kind: 'refused' };
   if (hash !== null && password === undefined) return { kind: 'needs', what: 'password' };
-  if (hash !== null && !(await isPassword(password ?? '', hash))) return { kind: 'refused' };
+  if (hash !== null && !isRight) return { kind: 'refused' };
   return { kind: 'passes', level };
+}
+
+/** Takes as long as a wrong password of a preview that exists. */
+export async function refusePassword(password: string): Promise<void> {
+  await isPassword(password, DECOY);
 }
 
 /** Whether a person, or a visitor without a name, reaches a level; passwords apart. */
@@ -472,6 +493,9 @@ async function hashPassword(password: string): Promise<string> {
   const key = await scryptAsync(password, salt, KEY_BYTES);
   return `${salt.toString('base64url')}.${key.toString('base64url')}`;
 }
+
+/** Of no password. */
+const DECOY = `.${Buffer.alloc(KEY_BYTES).toString('base64url')}`;
 
 /** False for a hash of another form, as the empty one of a port without a password. */
 async function isPassword(password: string, stored: string): Promise<boolean> {

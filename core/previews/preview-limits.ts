@@ -32,6 +32,8 @@ export interface PreviewOptions {
   readonly maxWakesPerLink: number;
   /** How often in an hour visitors may start stopped previews of one owner. */
   readonly maxWakesPerOwner: number;
+  /** Names of one owner's previews, those given back in the last 30 days included. */
+  readonly maxNamesPerOwner: number;
   readonly maxPerRun: number;
   /** Maximum live previews of all owners together. */
   readonly maxTotal: number;
@@ -63,6 +65,14 @@ export function levelsOf(
 ): AccessLevels {
   const zone = zones.find(({ orgs }) => orgs.includes(org));
   return { access: zone?.access ?? access, maxAccess: zone?.maxAccess ?? maxAccess };
+}
+
+/** The zone in which an org has its previews. */
+export function zoneOf(
+  { zoneSuffix, zones }: Pick<PreviewOptions, 'zoneSuffix' | 'zones'>,
+  org: string,
+): string {
+  return zones.find(({ orgs }) => orgs.includes(org))?.zone ?? zoneSuffix;
 }
 
 /** Every zone, the one of orgs without their own first. */

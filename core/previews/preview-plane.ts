@@ -14,6 +14,11 @@ export interface Preview extends Omit<PreviewFacts, 'expiresAt' | 'maxUntil'> {
   /** The public URL; null where previews are loopback listeners. */
   readonly url: string | null;
   /**
+   * The second host, by name, that its route has.
+   * @default - none, or the serving process alone knows it
+   */
+  readonly namedHost?: string | undefined;
+  /**
    * Whether its URL is in a zone that the installation serves no more.
    * @default false
    */
@@ -115,6 +120,9 @@ export interface PreviewPlane {
    * traffic.
    */
   readonly seesTraffic: boolean;
+
+  /** The public URL of a host; null where previews are loopback listeners. */
+  urlOf(host: string): string | null;
 
   /**
    * Creates the preview, or returns the existing one of the token unchanged.

@@ -51,19 +51,37 @@ export function previewHost(token: string, zone: string): string {
   return `${token}${HOST_SUFFIX}.${zone}`;
 }
 
+/** Maximum length of a name that an owner gives: texts of this length are no tokens. */
+export const MAX_NAME_LENGTH = TOKEN_SUFFIX_LENGTH;
+
+/** Whether a text has the form of a name that an owner gives: a DNS label that is no token. */
+export function isGivenName(text: string): boolean {
+  return text.length <= MAX_NAME_LENGTH && /^[a-z][a-z0-9-]+[a-z0-9]$/.test(text);
+}
+
+/** What follows the first label of a preview's host. */
+export function zoneOfHost(hostname: string): string {
+  return hostname.slice(hostname.indexOf('.') + 1);
+}
+
+export type PreviewHost =
+  | { readonly kind: 'token'; readonly token: string }
+  /** By a name that an owner may have given. */
+  | { readonly kind: 'named'; readonly name: string; readonly zone: string }
+  | { readonly kind: 'invalid' }
+  | { readonly kind: 'foreign' };
+
 /**
- * Parses a Host header: a token, a host of a zone that is not a token (`invalid`), or a host
- * outside the zones (`foreign`). Case and port are ignored; a trailing dot is not.
+ * Parses a Host header: a token, a name, another host of a zone (`invalid`), or a host outside the
+ * zones (`foreign`). Case and port are ignored; a trailing dot is not.
  */
-export function parsePreviewHost(
-  host: string,
-  ...zones: readonly string[]
-): { kind: 'token'; token: string } | { kind: 'invalid' } | { kind: 'foreign' } {
-  const name = host.replace(/:\d{1,5}$/, '').toLowerCase();
-  const suffix = zones.map((zone) => `${HOST_SUFFIX}.${zone}`).find((each) => name.endsWith(each));
-  if (suffix === undefined) return { kind: 'foreign' };
-  const token = name.slice(0, -suffix.length);
-  return isPreviewToken(token) ? { kind: 'token', token } : { kind: 'invalid' };
+export function parsePreviewHost(host: string, ...zones: readonly string[]): PreviewHost {
+  const hostname = host.replace(/:\d{1,5}$/, '').toLowerCase();
+  const zone = zones.find((each) => hostname.endsWith(`${HOST_SUFFIX}.${each}`));
+  if (zone === undefined) return { kind: 'foreign' };
+  const label = hostname.slice(0, -`${HOST_SUFFIX}.${zone}`.length);
+  if (isPreviewToken(label)) return { kind: 'token', token: label };
+  return isGivenName(label) ? { kind: 'named', name: label, zone } : { kind: 'invalid' };
 }
 
 /** Whether a text has the form of `previewName`. */

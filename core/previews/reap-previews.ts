@@ -37,6 +37,8 @@ const BATCH = 500;
 const TOMBSTONE_HOURS = 24;
 /** How long links that have expired, and who came, can still be listed. */
 const ACCESS_DAYS = 30;
+/** How long a name that was given back is its last owner's. */
+const NAME_DAYS = 30;
 
 const END_REASON: Record<Exclude<PreviewDecision, 'alive'>, EndReason> = {
   stopped: 'stopped',
@@ -74,6 +76,7 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
   }
   if (batch.length > 0) await decide();
   const swept = await plane.sweep(now, signal);
+  await records.previewNames.forget(now, new Date(now.getTime() - NAME_DAYS * 86_400_000));
   await records.access.forget(new Date(now.getTime() - ACCESS_DAYS * 86_400_000));
   await records.previews.forget(new Date(now.getTime() - TOMBSTONE_HOURS * 3_600_000));
   if (failures.length > 0) {

@@ -88,6 +88,15 @@ export class OpenPreviews {
     return this.#byHost.get(hostnameOf(host));
   }
 
+  /** Finds a preview that is open to visitors with a ticket at a host by name. */
+  findNamed(host: string): OpenPreview | undefined {
+    const name = hostnameOf(host);
+    return this.all().findLast(({ closed, request: { access } }) => {
+      if (closed || access?.named_host === undefined || access.level === 'link') return false;
+      return hostnameOf(access.named_host) === name;
+    });
+  }
+
   /** The most recently opened last. */
   all(): OpenPreview[] {
     return [...this.#byHost.values()];
@@ -120,7 +129,7 @@ export class OpenPreviews {
         idle_ms: lastUsedAt === undefined ? null : Math.round(now - lastUsedAt),
         bytes_in: bytesIn,
         bytes_out: bytesOut,
-        ...(access !== undefined && { access_epoch: access.epoch }),
+        ...(access !== undefined && { access_epoch: access.epoch, named_host: access.named_host }),
       })),
     };
   }

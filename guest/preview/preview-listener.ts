@@ -46,9 +46,9 @@ export function createPreviewListener(
       ticketKeys.set(request, keys);
       return readTicket(keys, kind, ticket);
     },
-    openUrl({ token }, path) {
+    openUrl({ token, namedHost }, path) {
       const { access } = previews.find(hostOf(token))?.request ?? {};
-      return access && openUrl(access.open_url, access.name, path);
+      return access && openUrl(access.open_url, namedHost ?? access.name, path);
     },
     now: Date.now,
   });
@@ -62,18 +62,21 @@ export function createPreviewListener(
       throw signal.reason;
     },
     dialFailure,
-    visitor(req, { token }) {
-      const host = previews.find(hostOf(token))?.request.host ?? '';
-      return { scheme: 'https', host, client: visitorAddress(req) };
+    visitor(req, { token, namedHost }) {
+      const { host: audience = '', access } = previews.find(hostOf(token))?.request ?? {};
+      const host = namedHost === undefined ? audience : (access?.named_host ?? '');
+      return { scheme: 'https', host, client: visitorAddress(req), audience };
     },
     touched({ token }) {
       const preview = previews.find(hostOf(token));
       if (preview !== undefined) preview.lastUsedAt = performance.now();
     },
     frameAncestors: ({ token }) => previews.find(hostOf(token))?.request.frame_ancestors ?? [],
-    siblings: ({ runId }) => ({
+    siblings: ({ runId, namedHost }) => ({
       portOf(hostname) {
-        const other = previews.find(hostname);
+        // At a host by name no other name is a sibling: a preflight would tell whether it exists.
+        const isNamed = namedHost !== undefined;
+        const other = previews.find(hostname) ?? (isNamed ? undefined : previews.findNamed(hostname));
         return other !== undefined && isSibling(other, runId) ? other.port : undefined;
       },
       hostOf(port) {
@@ -85,7 +88,10 @@ export function createPreviewListener(
         return other && targetOf(other);
       },
     }),
-    reportContact: (key) => previews.find(hostOf(key))?.request.report_contact,
+    reportContact(key) {
+      const host = hostOf(key);
+      return (previews.find(host) ?? previews.findNamed(host))?.request.report_contact;
+    },
     fingerprint: (key) => createHash('sha256').update(key).digest('hex').slice(0, 8),
     log: { debug: nothing, warn: nothing },
     metrics: {
@@ -121,11 +127,14 @@ function hostOf(key: string): string {
 }
 
 function lookUp(previews: OpenPreviews, key: string): PreviewLookup {
-  const preview = previews.find(hostOf(key));
+  const host = hostOf(key);
+  const own = previews.find(host);
+  const preview = own ?? previews.findNamed(host);
   if (preview === undefined || !key.startsWith(`${preview.port} `)) return { kind: 'unknown' };
   if (preview.closed) return { kind: 'ended', reason: 'stopped' };
   if (Date.now() >= Date.parse(preview.request.expires_at)) return { kind: 'ended', reason: 'expired' };
-  return { kind: 'live', target: targetOf(preview) };
+  const target = targetOf(preview);
+  return { kind: 'live', target: own === undefined ? { ...target, namedHost: host } : target };
 }
 
 function targetOf({

@@ -12,7 +12,9 @@ import {
   revokeLink,
 } from '#core/previews/preview-access.ts';
 import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
+import { givenNameOf } from '#core/previews/named-previews.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
+import { MAX_NAME_LENGTH, previewHost } from '#core/previews/preview-token.ts';
 import { ACCESS_LEVELS, type PreviewAccess } from '#protocol/preview-access.ts';
 import { enterRoute } from './enter-route.ts';
 import { defineRoute, ID_PATTERN, json } from '../route.ts';
@@ -38,7 +40,15 @@ const password = z
   .max(200, 'must have at most 200 characters');
 
 const AccessDto = z
-  .object({ level: Level, maximum: Level.describe('The widest level of this installation, or of its zone') })
+  .object({
+    level: Level,
+    maximum: Level.describe('The widest level of this installation, or of its zone'),
+    name: z.string().nullable().describe('Null: none. At the level `link` it has no effect'),
+    url: z
+      .string()
+      .nullable()
+      .describe('`https://{name}-preview.{zone}`; null without a name, and at the level `link`'),
+  })
   .meta({ id: 'PreviewAccess' });
 
 /** A preview, live or asleep, that the person may manage. Others learn nothing about it. */
@@ -62,10 +72,18 @@ function noSuchPreview(): PortholeError {
 
 async function toAccessDto(
   { level }: PreviewAccess,
-  { runId }: KnownPreview,
-  services: Pick<Services, 'previewSettings' | 'records'>,
+  preview: KnownPreview,
+  services: Pick<Services, 'plane' | 'previewSettings' | 'records'>,
 ): Promise<z.infer<typeof AccessDto>> {
-  return { level, maximum: (await levelsOfRun(services, runId)).maxAccess };
+  const [{ maxAccess }, given] = await Promise.all([
+    levelsOfRun(services, preview.runId),
+    givenNameOf(services, preview),
+  ]);
+  const url =
+    given === undefined || level === 'link'
+      ? null
+      : services.plane.urlOf(previewHost(given.name, given.zone));
+  return { level, maximum: maxAccess, name: given?.name ?? null, url };
 }
 
 const getAccessRoute = defineRoute('getPreviewAccess', 'GET', `${PREVIEW}/access`, {
@@ -84,13 +102,22 @@ const setAccessRoute = defineRoute('setPreviewAccess', 'PUT', `${PREVIEW}/access
   tag: 'Previews',
   summary: 'Choose who may open a preview',
   description:
-    'Also for later previews of the same port of the run. All visits end, open connections included, unless the level is `link`. A level above the maximum answers 400 with `maximum`.',
+    'Also for later previews of the same port of the run. All visits end, open connections included, unless the level is `link`. A level above the maximum answers 400 with `maximum`. With a `name` the preview also answers at `https://{name}-preview.{zone}`, while its level is stricter than `link`. A name is unique in its zone (409), and stays with the port until its sandbox is deleted or the name is given back.',
   params: PreviewPath,
   body: z
-    .strictObject({ level: Level, password: password.optional().describe('For the level `password`') })
+    .strictObject({
+      level: Level,
+      password: password.optional().describe('For the level `password`'),
+      name: z
+        .string()
+        .max(MAX_NAME_LENGTH, `must have at most ${MAX_NAME_LENGTH} characters`)
+        .nullable()
+        .optional()
+        .describe('A DNS label of 3 to 26 characters; null gives it back. Absent: as it is'),
+    })
     .meta({ id: 'SetPreviewAccessRequest', example: { level: 'org' } }),
   responses: { 200: { description: 'Its level', schema: AccessDto } },
-  errors: ['preview_not_found', 'preview_not_enabled'],
+  errors: ['preview_not_found', 'preview_not_enabled', 'conflict', 'quota_exceeded'],
   async handle({ params, body, person, signal }, services) {
     const preview = await findOwn(services, person, params.id, signal);
     const access = await changeAccess(services, { preview, ...body }, signal);

@@ -2,13 +2,26 @@ import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
 import type { Caller } from '#core/callers.ts';
 import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
-import { type Admission, admitVisitor, enterPreview, type Visitor } from '#core/previews/preview-access.ts';
-import { isPreviewName, isPreviewToken } from '#core/previews/preview-token.ts';
+import { givenNameOf, tokenOfName } from '#core/previews/named-previews.ts';
+import {
+  type Admission,
+  admitVisitor,
+  enterPreview,
+  refusePassword,
+  type Visitor,
+} from '#core/previews/preview-access.ts';
+import { zoneNames } from '#core/previews/preview-limits.ts';
+import {
+  isPreviewName,
+  isPreviewToken,
+  parsePreviewHost,
+  previewHost,
+} from '#core/previews/preview-token.ts';
 import { openAsleep } from '#core/previews/wake-preview.ts';
 import { wakeProblem } from '#core/previews/wake-problem.ts';
 import { cookieOf, sessionCookie } from '../auth/session-cookie.ts';
 import { checkGuesses } from '../http/authenticate.ts';
-import { defineRoute, ID_PATTERN, json } from '../route.ts';
+import { defineRoute, json } from '../route.ts';
 import type { Services } from '../services.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
@@ -69,6 +82,27 @@ async function wakeFor(
   return { needs: 'owner', ...wakeProblem(opened, { isOwner: admitted.level === 'owner', targetPort }) };
 }
 
+/** How the preview is found that a visitor asks for, by a token, a host by name, or its objects. */
+async function findAsked(services: Services, id: string, signal: AbortSignal | undefined) {
+  const { plane } = services;
+  if (isPreviewName(id)) {
+    return {
+      find: () => plane.findNamed(id, signal),
+      findStopped: () => findAsleep(services, { name: id }),
+      knowsUrl: false,
+    };
+  }
+  const host = parsePreviewHost(id, ...zoneNames(services.previewSettings));
+  const name = host.kind === 'named' ? host : undefined;
+  const token = name === undefined ? id : await tokenOfName(services, name);
+  return {
+    find: async () => (token === undefined ? undefined : plane.find(token, signal)),
+    findStopped: async () => (token === undefined ? undefined : findAsleep(services, { token })),
+    name,
+    knowsUrl: name === undefined && isPreviewToken(id),
+  };
+}
+
 export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
   tag: 'Previews',
   summary: 'Get a ticket for a preview',
@@ -81,8 +115,8 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
       preview: z
         .string()
         .max(200)
-        .meta({ pattern: ID_PATTERN })
-        .describe('`session_id` of the preview, or the name that `/open` was called with'),
+        .meta({ pattern: '^[A-Za-z0-9_.-]{1,200}$' })
+        .describe('`session_id` of the preview, or what `/open` was called with'),
       link: z.string().max(64).optional(),
       secret: z.string().max(200).optional(),
       password: z.string().max(200).optional(),
@@ -106,10 +140,12 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
     const { preview: id, link, secret, password: given, visitor: anonymous, wake } = body;
     const shown = given ?? secret ?? id;
     checkGuesses(services.guesses, sourceIp, shown);
-    const isName = isPreviewName(id);
-    const knowsUrl = !isName && isPreviewToken(id);
-    const find = () => (isName ? services.plane.findNamed(id, signal) : services.plane.find(id, signal));
-    const [caller, found] = await Promise.all([visitorOf(services, headers), find()]);
+    const [caller, asked] = await Promise.all([
+      visitorOf(services, headers),
+      findAsked(services, id, signal),
+    ]);
+    const { find, findStopped, name, knowsUrl } = asked;
+    const found = await find();
     const visitor = {
       caller,
       link: link === undefined || secret === undefined ? undefined : { id: link, secret },
@@ -117,14 +153,17 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
       knowsUrl,
       anonymous,
     };
-    const asked = services.plane.hasUrls ? wake : undefined;
-    const findStopped = () => findAsleep(services, isName ? { name: id } : { token: id });
-    const known = found ?? (asked === undefined ? undefined : await findStopped());
+    const woken = services.plane.hasUrls ? wake : undefined;
+    const known = found ?? (woken === undefined ? undefined : await findStopped());
     const admitted = known && (await admitVisitor(services, { preview: known, visitor }));
-    if (admitted?.kind === 'needs') return json(200, { needs: admitted.what }, NO_STORE);
+    // Names can be guessed: without a link, what a visitor still needs would tell that it exists.
+    const isHidden = name !== undefined && link === undefined;
+    if (isHidden && known === undefined && given !== undefined) await refusePassword(given);
+    if (admitted?.kind === 'needs' && !isHidden) return json(200, { needs: admitted.what }, NO_STORE);
     let live = found;
-    if (known !== undefined && admitted?.kind === 'passes' && asked !== undefined) {
-      const needs = await wakeFor(services, { preview: known, admitted, visitor, headers, asked }, signal);
+    if (known !== undefined && admitted?.kind === 'passes' && woken !== undefined) {
+      const request = { preview: known, admitted, visitor, headers, asked: woken };
+      const needs = await wakeFor(services, request, signal);
       if (needs !== undefined) return json(200, needs, NO_STORE);
       live = await find();
     }
@@ -133,17 +172,20 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
         ? await enterPreview(services, { preview: live, visitor, admitted })
         : undefined;
     if (entry === undefined || entry.kind === 'refused' || live?.url == null) {
-      services.guesses.wrong(sourceIp, shown);
-      // Whatever the page was opened for: no one learns whether a preview exists.
       const showsNothing = caller === undefined && link === undefined && given === undefined;
-      if (wake !== undefined && showsNothing) return json(200, { needs: 'sign_in' }, NO_STORE);
+      // A name alone gives no access.
+      if (!isHidden || given !== undefined) services.guesses.wrong(sourceIp, shown);
+      // Whatever the page was opened for: no one learns whether a preview exists.
+      if (showsNothing && (isHidden || wake !== undefined)) return json(200, { needs: 'sign_in' }, NO_STORE);
       throw new PortholeError('forbidden', 'You cannot open this preview', {
         remedy: 'ask its owner for a link, or for the right password.',
       });
     }
-    services.guesses.right(shown);
-    const { url } = live;
-    if (entry.kind === 'open') return json(200, { url }, NO_STORE);
+    if (!isHidden || given !== undefined) services.guesses.right(shown);
+    if (entry.kind === 'open') return json(200, { url: live.url }, NO_STORE);
+    // A link leads to the name, if the preview has one, and anyone else where they came from.
+    const at = name ?? (link === undefined ? undefined : await givenNameOf(services, live));
+    const url = at === undefined ? live.url : services.plane.urlOf(previewHost(at.name, at.zone));
     return json(200, { url, ticket: entry.ticket, enter_url: `${url}/.porthole/enter` }, NO_STORE);
   },
 });

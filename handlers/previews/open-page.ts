@@ -22,6 +22,8 @@ const kept = JSON.parse(sessionStorage.getItem(key) ?? '{}');
 const hash = location.hash.slice(1);
 if (hash.startsWith('path=')) kept.path = decodeURIComponent(hash.slice(5));
 else if (hash.includes('.')) { const [link, secret] = hash.split('.'); kept.held = { link, secret }; kept.path = '/'; }
+// A host by name can be guessed: its page asks the same whether or not there is a preview.
+const isNamed = preview.includes('.');
 const keep = () => sessionStorage.setItem(key, JSON.stringify(kept));
 keep();
 history.replaceState(null, '', location.pathname + location.search);
@@ -67,6 +69,8 @@ function enter({ url, ticket, enter_url: entrance }) {
   const isBack = entries.length > 1;
   kept.entries = [...entries, Date.now()];
   keep();
+  // The way in by a link, for a visit at the preview's name that has ended.
+  if (kept.held) sessionStorage.setItem('porthole-open:' + new URL(url).hostname, JSON.stringify(kept));
   if (!ticket) {
     // Anyone can write the path of a link: one such as //example.com leads elsewhere.
     const to = URL.canParse(path, url) ? new URL(path, url) : undefined;
@@ -90,6 +94,7 @@ async function signIn() {
     const { ok, value } = await call('/api/session', { key: secret });
     if (ok) open(); else show('Sign in to open this preview', value.error, ...ways);
   }));
+  if (isNamed) ways.push(field('Password of the preview', 'Open with a password', open));
   show('Sign in to open this preview', 'Its owner has not opened it to everyone.', ...ways);
 }
 async function open(password, wake = 'opened') {
@@ -99,7 +104,8 @@ async function open(password, wake = 'opened') {
   const again = () => open(password, wake);
   if (status === 429 || status >= 500) return show('Porthole cannot open the preview now', value.error, press('Try again', again));
   if (!ok && password) return show('That password is not valid', 'Ask the preview’s owner for it.', field('Password', 'Open', open));
-  if (!ok) return show('You cannot open this preview', 'It or the link may have ended, or it is not shared with you. Ask its owner for a link.', press('Try again', () => open()));
+  const ways = [...(isNamed ? [field('Password of the preview', 'Open with a password', open)] : []), press('Try again', () => open())];
+  if (!ok) return show('You cannot open this preview', 'It or the link may have ended, or it is not shared with you. Ask its owner for a link.', ...ways);
   if (value.needs === 'sign_in') return signIn();
   if (value.needs === 'password') return show('This preview has a password', 'Ask its owner for it.', field('Password', 'Open', open));
   if (value.needs === 'wake') return show('This preview is stopped', 'You may start it.', press('Start the preview', () => open(password, 'pressed')));

@@ -167,6 +167,7 @@ function shape(env: Environment) {
       reportContact: env.Sandbox__Preview__ReportContact,
       maxWakesPerLink: env.Sandbox__Preview__MaxWakesPerLink,
       maxWakesPerOwner: env.Sandbox__Preview__MaxWakesPerOwner,
+      maxNamesPerOwner: env.Sandbox__Preview__MaxNamesPerOwner,
       maxPerRun: env.Sandbox__Preview__MaxPerRun,
       maxTotal: env.Sandbox__Preview__MaxTotal,
       readyTimeoutSeconds: env.Sandbox__Preview__ReadyTimeoutSeconds,

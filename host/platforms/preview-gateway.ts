@@ -16,6 +16,7 @@ import { slidingExpiry } from '#core/previews/preview-lifetime.ts';
 import {
   isPreviewToken,
   parsePreviewHost,
+  type PreviewHost,
   previewHost,
   previewName,
   tokenFingerprint,
@@ -25,7 +26,7 @@ import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Logger } from '#handlers/services.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
-import type { PreviewLookup, PreviewTarget } from '#proxy/preview-target.ts';
+import { hiddenTarget, type PreviewLookup, type PreviewTarget } from '#proxy/preview-target.ts';
 import type { MetricRecorder } from '../telemetry/metrics.ts';
 
 export interface PreviewGatewayDeps {
@@ -76,12 +77,22 @@ export function createPreviewGateway({
   };
   const gate = new AccessGate({
     read: (kind, ticket) => readTicket(ticketKeys, kind, ticket),
-    openUrl: ({ token }, path) => openUrl(openPage(), previewName(token), path),
+    openUrl: ({ token, namedHost }, path) => openUrl(openPage(), namedHost ?? previewName(token), path),
     now: () => clock.now().getTime(),
   });
+  const { zoneSuffix: zone } = previewSettings;
+  /** At a host by name no other name is a sibling: a preflight would tell whether it exists. */
+  const named = (host: PreviewHost, ownNamedHost: string | undefined) =>
+    host.kind === 'named' && ownNamedHost === undefined ? plane.lookupNamed(host.name) : undefined;
   const proxy = createPreviewProxy({
     gate,
     lookup(token, address): PreviewLookup | Promise<PreviewLookup> {
+      const host = parsePreviewHost(token, zone);
+      if (host.kind === 'named') {
+        // Neither waits nor counts guesses: `/open` does, with the same answers for every name.
+        const named = plane.lookupNamed(host.name);
+        return { kind: 'live', target: named ? { ...named, namedHost: token } : hiddenTarget(token) };
+      }
       const live = plane.lookup(token);
       if (live !== undefined) return { kind: 'live', target: live };
       const retryAfterSeconds = guesses.blockedFor(address, token);
@@ -99,7 +110,11 @@ export function createPreviewGateway({
       return sandboxes.dial(sandboxId, targetPort, signal);
     },
     dialFailure,
-    visitor: (req) => ({ scheme, host: req.headers.host ?? '', client: clientAddress(req) }),
+    visitor(req, { token }) {
+      const { host = '' } = req.headers;
+      const port = /:\d+$/.exec(host)?.[0] ?? '';
+      return { scheme, host, client: clientAddress(req), audience: `${previewHost(token, zone)}${port}` };
+    },
     reportContact: () => previewSettings.reportContact,
     fingerprint: tokenFingerprint,
     touched(target) {
@@ -111,15 +126,15 @@ export function createPreviewGateway({
         log.error({ err: error, run_id: target.runId }, 'traffic did not keep a preview alive'),
       );
     },
-    siblings: ({ runId, sandboxId }) => ({
+    siblings: ({ runId, sandboxId, namedHost }) => ({
       portOf(hostname) {
-        const named = parsePreviewHost(hostname, previewSettings.zoneSuffix);
-        const other = named.kind === 'token' ? plane.lookup(named.token) : undefined;
+        const host = parsePreviewHost(hostname, zone);
+        const other = host.kind === 'token' ? plane.lookup(host.token) : named(host, namedHost);
         return other?.runId === runId && other.sandboxId === sandboxId ? other.targetPort : undefined;
       },
       hostOf(targetPort) {
         const other = plane.lookupPort({ runId, sandboxId, targetPort });
-        return other && previewHost(other.token, previewSettings.zoneSuffix);
+        return other && previewHost(other.token, zone);
       },
       targetOf: (targetPort) => plane.lookupPort({ runId, sandboxId, targetPort }),
     }),

@@ -6,7 +6,7 @@ import {
   strictServerOptions,
 } from '#proxy/front/strict-server.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
-import { parsePreviewHost } from '#core/previews/preview-token.ts';
+import { parsePreviewHost, previewHost } from '#core/previews/preview-token.ts';
 import { originError } from '#handlers/http/guards.ts';
 import { HandshakeResponse } from './handshake.ts';
 import { refuse, refuseUpgrade } from './known-hosts.ts';
@@ -40,26 +40,30 @@ export function createFront({
   certificate,
   api,
 }: FrontOptions): Server {
-  /** The token of a preview host; the empty string for a host of the zone without a token. */
-  const previewToken = (host: string): string | undefined => {
+  /**
+   * The token of a preview host, or the host itself if it has a name; the empty string for another
+   * host of the zone.
+   */
+  const previewKey = (host: string): string | undefined => {
     if (gateway === undefined) return undefined;
     const preview = parsePreviewHost(host, ...zones);
     if (preview.kind === 'foreign') return undefined;
+    if (preview.kind === 'named') return previewHost(preview.name, preview.zone);
     return preview.kind === 'token' ? preview.token : '';
   };
   const handlers: FrontHandlers = {
     request(req, res, expectsContinue) {
       const host = req.headers.host ?? '';
-      const token = previewToken(host);
-      if (token !== undefined) return gateway?.handleRequest(req, res, token, expectsContinue);
+      const key = previewKey(host);
+      if (key !== undefined) return gateway?.handleRequest(req, res, key, expectsContinue);
       if (!isKnownHost(host)) return refuse(res, 'unknown_host', UNKNOWN_HOST);
       if (expectsContinue) res.writeContinue();
       api(req, res);
     },
     upgrade(req, socket, head) {
       const host = req.headers.host ?? '';
-      const token = previewToken(host);
-      if (token !== undefined) return gateway?.handleUpgrade(req, socket, head, token);
+      const key = previewKey(host);
+      if (key !== undefined) return gateway?.handleUpgrade(req, socket, head, key);
       if (!isKnownHost(host)) return refuseUpgrade(socket, 'unknown_host', UNKNOWN_HOST);
       // CSRF: WebSockets have no CORS, so the Origin is checked here for every handshake.
       const foreign = originError(req.headers as Record<string, string | undefined>, { publicOrigin });

@@ -68,6 +68,11 @@ export const openPreviewRequest = z.object({
       level: z.string().check(z.maxLength(32)),
       epoch: z.int().check(z.gte(0)),
       revoked: z.array(z.string().check(z.maxLength(64))).check(z.maxLength(256)),
+      /**
+       * The host by name at which it is served, too.
+       * @default - only at its own
+       */
+      named_host: z.optional(publicHost),
       /** Page at which a visitor gets a ticket. */
       open_url: z.string().check(z.maxLength(300), z.regex(/^https?:\/\//)),
       /** Name of the preview in that page's address. */
@@ -101,6 +106,11 @@ export const openPreviewsAnswer = z.object({
          * @default - the guest is of a version that serves everyone who has the URL
          */
         access_epoch: z.optional(z.int()),
+        /**
+         * The host by name of its access.
+         * @default - none, or the guest is of a version that serves none
+         */
+        named_host: z.optional(z.string().check(z.maxLength(260))),
       }),
     )
     .check(z.maxLength(MAX_OPEN_PREVIEWS)),

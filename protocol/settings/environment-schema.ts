@@ -518,6 +518,11 @@ export const EnvironmentSchema = z.object({
   Sandbox__Preview__MaxWakesPerOwner: whole(0, 100_000)
     .default(30)
     .describe('How often in an hour visitors may start stopped previews of one owner; the owner may always'),
+  Sandbox__Preview__MaxNamesPerOwner: whole(0, 100_000)
+    .default(100)
+    .describe(
+      "Maximum number of names of one owner's previews, those given back in the last 30 days included",
+    ),
   Sandbox__Preview__MaxPerRun: whole(1, 1_000)
     .default(3)
     .describe('Maximum number of live previews of a run'),

@@ -30,7 +30,7 @@ export interface AccessGateDeps {
    */
   readonly read: (kind: 'enter' | 'pass', ticket: string, target: PreviewTarget) => TicketClaims | undefined;
   /** Where a person who requested the path signs in; undefined: nowhere. */
-  readonly openUrl: (target: Pick<PreviewTarget, 'token'>, path: string) => string | undefined;
+  readonly openUrl: (target: Pick<PreviewTarget, 'token' | 'namedHost'>, path: string) => string | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -91,7 +91,7 @@ export class AccessGate {
     this.#deps = deps;
   }
 
-  decide(req: IncomingMessage, target: PreviewTarget, host: string): AccessDecision {
+  decide(req: IncomingMessage, target: PreviewTarget, audience: string): AccessDecision {
     const { access } = target;
     if (!isLimited(access)) return { kind: 'passes' };
     const found = this.#visitOf(req.headers.cookie, target.token, access);
@@ -107,7 +107,7 @@ export class AccessGate {
     const pass = typeof header === 'string' ? header : onlyCookie(req.headers.cookie, PASS_COOKIE);
     if (pass !== undefined) {
       const claims = this.#deps.read('pass', pass, target);
-      if (claims === undefined || !this.#isValid(claims, access, host)) return { kind: 'refused' };
+      if (claims === undefined || !this.#isValid(claims, access, audience)) return { kind: 'refused' };
       return { kind: 'passes', visit: visitOf(claims, target.token, this.#deps.now()) };
     }
     const location = isNavigation(req) ? this.#deps.openUrl(target, req.url ?? '/') : undefined;
@@ -135,12 +135,13 @@ export class AccessGate {
   enter(
     ticket: string,
     target: PreviewTarget,
-    host: string,
+    audience: string,
   ): { readonly cookie: string } | 'open' | undefined {
     const { access, token } = target;
     if (!isLimited(access)) return 'open';
     const claims = this.#deps.read('enter', ticket, target);
-    if (claims === undefined || !this.#isValid(claims, access, host) || !this.#use(claims)) return undefined;
+    if (claims === undefined || !this.#isValid(claims, access, audience) || !this.#use(claims))
+      return undefined;
     const id = randomBytes(32).toString('base64url');
     this.#visits.set(id, visitOf(claims, token, this.#deps.now()));
     forgetOldest(this.#visits);
@@ -163,10 +164,10 @@ export class AccessGate {
     return visit.until <= this.#deps.now();
   }
 
-  #isValid(claims: TicketClaims, access: AccessPolicy, host: string): boolean {
+  #isValid(claims: TicketClaims, access: AccessPolicy, audience: string): boolean {
     const now = this.#deps.now();
     return (
-      claims.host === host.toLowerCase() &&
+      claims.host === audience.toLowerCase() &&
       claims.epoch === access.epoch &&
       claims.expiresAt + SKEW_MS > now &&
       claims.until > now &&
@@ -267,8 +268,11 @@ export function isOpened(req: IncomingMessage): boolean {
   return req.headers['sec-fetch-mode'] !== undefined && isNavigation(req);
 }
 
-/** Names the preview by its objects' name: the URL of another host must not contain its token. */
-export function openUrl(page: string, name: string, path: string): string {
+/**
+ * @param preview the host by name at which it was requested, or the name of its objects: the URL of
+ * another host must not contain its token
+ */
+export function openUrl(page: string, preview: string, path: string): string {
   // In the fragment: no server needs it, so no log gets it.
-  return `${page}?preview=${name}#path=${encodeURIComponent(path)}`;
+  return `${page}?preview=${preview}#path=${encodeURIComponent(path)}`;
 }

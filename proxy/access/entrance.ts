@@ -20,16 +20,16 @@ export async function enter(
     req,
     res,
     target,
-    host,
+    audience,
   }: {
     readonly req: IncomingMessage;
     readonly res: ServerResponse;
     readonly target: PreviewTarget;
-    readonly host: string;
+    readonly audience: string;
   },
 ): Promise<boolean> {
   const form = req.method === 'POST' ? await readForm(req) : undefined;
-  const entered = form && gate.enter(form.get('ticket') ?? '', target, host);
+  const entered = form && gate.enter(form.get('ticket') ?? '', target, audience);
   if (entered === undefined) return false;
   res.writeHead(303, {
     ...PRIVATE,

@@ -50,7 +50,7 @@ test('makes a link, says until when, and warns where it is not needed', async ()
   const porthole = new Porthole({ url: environment['PORTHOLE_URL'], apiKey: ALICE });
   const [preview] = await (await porthole.run(runId)).previews();
   url = preview?.url ?? '';
-  expect(await preview?.sharing.setAccess('owner')).toEqual({ level: 'owner', maximum: 'link' });
+  expect(await preview?.sharing.setAccess('owner')).toMatchObject({ level: 'owner', maximum: 'link' });
   expect(await preview?.sharing.viewers()).toEqual([]);
 });
 
@@ -65,6 +65,15 @@ test('finds the only preview of a run, and one by its URL', async () => {
     stderr: expect.stringMatching(/^lnk_\w+ until it is revoked\nporthole: Only this/),
   });
   expect(await open(byUrl.stdout.trim())).toMatchObject({ status: 200, ticket: expect.any(String) });
+});
+
+test('gives a preview a name, and gives it back', async () => {
+  const named = await run(`share ${runId} 3414 --name shop-demo`);
+  expect(named.stdout).toMatch(/^http:\/\/shop-demo-preview\.localhost:\d+\n$/);
+  const refused = await run(`share ${runId} 3414 --name my-login`);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('choose another name')]);
+  const words = ['share', runId, '3414', '--name', ''];
+  expect((await runPorthole(words, environment)).stdout).toBe('The preview has no name.\n');
 });
 
 test('requests paths of a preview that only its owner may open, with one pass', async () => {

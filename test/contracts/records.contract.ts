@@ -14,6 +14,7 @@ import { archivesContract } from './records/archives.contract.ts';
 import { viewersContract } from './records/viewers.contract.ts';
 import { inboxContract } from './records/inbox.contract.ts';
 import { accessContract } from './records/access.contract.ts';
+import { previewNamesContract } from './records/preview-names.contract.ts';
 import { looksContract } from './records/looks.contract.ts';
 import { imagesContract } from './records/images.contract.ts';
 import { listsContract } from './records/lists.contract.ts';
@@ -187,6 +188,7 @@ export function recordsContract(
     archivesContract(() => ({ records, peer }));
     looksContract(() => ({ records, peer }));
     accessContract(() => ({ records, peer }));
+    previewNamesContract(() => ({ records, peer }));
     inboxContract(() => ({ records, peer }));
     viewersContract(() => ({ records, peer }));
     endedSessionsContract(() => ({ records, peer }));

@@ -12,7 +12,7 @@ export type Turn = (label: string) => Promise<void>;
  */
 export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane {
   const around = <
-    M extends Exclude<keyof PreviewPlane, 'hasUrls' | 'needsOpenAddress' | 'seesTraffic' | 'list'>,
+    M extends Exclude<keyof PreviewPlane, 'hasUrls' | 'needsOpenAddress' | 'seesTraffic' | 'urlOf' | 'list'>,
   >(
     method: M,
   ): PreviewPlane[M] => {
@@ -28,6 +28,7 @@ export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane 
     hasUrls: plane.hasUrls,
     needsOpenAddress: plane.needsOpenAddress,
     seesTraffic: plane.seesTraffic,
+    urlOf: (host) => plane.urlOf(host),
     open: around('open'),
     awaitReady: around('awaitReady'),
     find: around('find'),

@@ -50,6 +50,7 @@ export function memoryPreviewPlane({
     needsOpenAddress: false,
     seesTraffic: true,
     lastUsed: () => Promise.resolve(undefined),
+    urlOf: (host) => `http://${host}`,
     stored,
     partiallyMade,
     reaches: (token) => byToken(token) !== undefined,

@@ -50,7 +50,7 @@ describe('each level', () => {
     await v.porthole.call('DELETE', `${path}/${v.preview.session_id}`, { token: ALICE });
     v.preview = await startPreview(v.porthole, v.run.runId, PORT, ALICE);
     expect(await v.seen({})).toBe(false);
-    expect((await v.api('GET', '/access')).json()).toEqual({ level: 'org', maximum: 'link' });
+    expect((await v.api('GET', '/access')).json()).toMatchObject({ level: 'org', maximum: 'link' });
   });
 });
 

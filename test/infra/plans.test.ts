@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { accessPlan } from '../../infra/access.ts';
+import { ROUTE_RESPONSE_HEADERS } from '#constructs/names.ts';
 import { admissionPlan, bindingPlan } from '../../infra/admission.ts';
 import { environmentPlan } from '../../infra/environment.plan.ts';
 import { deploymentPlan, servicePlan } from '../../infra/functions.ts';
@@ -137,6 +138,13 @@ describe('the fixed routes', () => {
     ];
     expect(read(apiRoutePlan(config()))).toEqual([['porthole.example.com'], 'api', [BACKEND]]);
     expect(fallbackRoutesPlan(config()).map(read)).toEqual([[['*.preview.test'], 'previews', [BACKEND]]]);
+  });
+
+  test('answer for an unclaimed host with the headers that the route of a preview sets', () => {
+    const set = Object.entries(ROUTE_RESPONSE_HEADERS).map(([name, value]) => ({ name, value }));
+    expect(fallbackRoutesPlan(config()).map(({ spec }) => spec.rules[0]?.filters)).toEqual([
+      [{ type: 'ResponseHeaderModifier', responseHeaderModifier: { set } }],
+    ]);
   });
 
   test('do not end what takes long: an approval is waited for, a terminal stays open', () => {

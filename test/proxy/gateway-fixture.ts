@@ -102,7 +102,10 @@ export async function startGateway(
       lastUse = performance.now();
     },
     dialFailure,
-    visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    visitor(req) {
+      const { host = '' } = req.headers;
+      return { scheme: 'http', host, client: clientAddress(req), audience: host };
+    },
     reportContact: () => 'abuse@porthole.test',
     fingerprint: tokenFingerprint,
     siblings: ({ token }) => ({

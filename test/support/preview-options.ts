@@ -19,6 +19,7 @@ export const previewOptions = (change: Partial<PreviewOptions> = {}): PreviewOpt
   maxAccess: 'link',
   maxWakesPerLink: 6,
   maxWakesPerOwner: 30,
+  maxNamesPerOwner: 100,
   maxPerRun: 3,
   maxTotal: 20,
   readyTimeoutSeconds: 10,

@@ -3,6 +3,7 @@ import type { Guests } from '#core/processes/guest.ts';
 import type { Preview, PreviewSpec } from '#core/previews/preview-plane.ts';
 import { type OpenPreviewRequest, openPreviewsAnswer } from '#protocol/guest/previews-protocol.ts';
 import { previewName } from '#core/previews/preview-token.ts';
+import { namedUrlOf } from './named-route.ts';
 import { within } from '../client/exchange.ts';
 
 export interface GuestUpstreamOptions {
@@ -69,6 +70,8 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
     signal: AbortSignal | undefined,
   ): Promise<void> => {
     const host = hostOf(url);
+    const namedUrl = access && namedUrlOf({ access, url });
+    const namedHost = namedUrl && hostOf(namedUrl);
     const body: OpenPreviewRequest = {
       host,
       run: runId,
@@ -80,8 +83,10 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       ...(access !== undefined &&
         visits !== undefined && {
           access: {
-            ...access,
+            level: access.level,
+            epoch: access.epoch,
             revoked: [...access.revoked],
+            ...(namedHost !== undefined && { named_host: namedHost }),
             open_url: visits.openUrl,
             name: previewName(token),
             keys: [...visits.keys],
@@ -95,7 +100,9 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
     );
     if (access === undefined || access.level === 'link') return;
     const own = answer.value.previews.find((each) => each.host === host && each.port === targetPort);
-    if (own?.access_epoch === undefined) throw olderGuest(sandboxId);
+    if (own?.access_epoch === undefined) throw olderGuest(sandboxId, 'access levels');
+    if (namedHost !== undefined && own.named_host === undefined)
+      throw olderGuest(sandboxId, 'names of previews');
   };
 
   return {
@@ -139,11 +146,11 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
   };
 }
 
-/** A guest of an earlier version would serve the preview to everyone. */
-function olderGuest(sandboxId: string): PortholeError {
+/** Without levels, a guest of an earlier version would serve the preview to everyone. */
+function olderGuest(sandboxId: string, what: string): PortholeError {
   return new PortholeError(
     'preview_not_enabled',
-    `Sandbox ${sandboxId} runs a version of Porthole without access levels`,
+    `Sandbox ${sandboxId} runs a version of Porthole without ${what}`,
     { remedy: 'stop the sandbox and start it again, or choose the level link.' },
   );
 }

@@ -13,6 +13,7 @@ import { absent, isTransient, KubernetesError } from '../client/kubernetes-error
 import { closePreview } from './close-preview.ts';
 import { createGuestUpstream, type VisitOptions } from './guest-upstream.ts';
 import { keepPreview } from './keep-preview.ts';
+import { nameRoute } from './named-route.ts';
 import { isAmongFirst, listPreviews, collectPartial } from './list-routes.ts';
 import { createPreviewStore, type StoredRoute } from './preview-store.ts';
 import { awaitReadiness, isRouteAccepted } from './await-readiness.ts';
@@ -131,6 +132,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     hasUrls: true,
     needsOpenAddress: upstream === 'direct',
     seesTraffic: false,
+    urlOf,
 
     open: (spec, signal) =>
       inPorthole(async () => {
@@ -189,7 +191,9 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         const { url, expiresAt, maxUntil } = preview;
         if (url === null || expiresAt === undefined || maxUntil === undefined) return;
         checkEnforced(access);
+        // The guest first: a name that it does not serve must not lead to it.
         await guest?.limit({ ...preview, maxUntil, access }, url, signal);
+        await nameRoute(store, preview, { access, url }, signal);
       }),
 
     touch: (token, runId, expiresAt, signal) =>

@@ -168,13 +168,14 @@ class PreviewOpening {
   /** Times use the API server's clock, known from the first response. */
   #manifests(upstream = this.#options.upstream) {
     const { store, namespace, zone, gateway, serviceKind, publicPort } = this.#options;
-    const { token, startedAt, expiresAt, maxUntil, ...rest } = this.#spec;
+    const { token, startedAt, expiresAt, maxUntil, access, ...rest } = this.#spec;
     const props: PreviewProps = {
       ...rest,
       name: this.name,
       namespace,
       gateway,
       hostname: previewHost(token, zone),
+      namedHostname: access?.name === undefined ? undefined : previewHost(access.name, zone),
       publicPort,
       startedAt: store.toStore(startedAt),
       expiresAt: store.toStore(expiresAt),

@@ -5,9 +5,9 @@ import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { PreviewRecords } from '#core/previews/preview-records.ts';
 import type { PreviewAccess } from '#protocol/preview-access.ts';
-import { isNavigation, isOpened, openUrl } from '#proxy/access/access-gate.ts';
+import { AccessGate, isNavigation, isOpened, openUrl } from '#proxy/access/access-gate.ts';
 import { isPreviewToken, previewName, tokenFingerprint, tokenSha256 } from '#core/previews/preview-token.ts';
-import { unlessAborted } from '#base/concurrency.ts';
+import { onceOpen, unlessAborted } from '#base/concurrency.ts';
 import { within } from '../client/exchange.ts';
 
 export interface PreviewFallbackDeps {
@@ -52,7 +52,59 @@ const pages = async () => ({
  * or unknown previews. Responses have `X-Porthole-Status`, by which a waiting start recognizes
  * them.
  */
-export function createPreviewFallback({
+export function createPreviewFallback(deps: PreviewFallbackDeps): PreviewProxy {
+  const tokens = createTokenFallback(deps);
+  const { openPage, log, reportContact } = deps;
+  // Without a page to enter at, no preview has a name.
+  const names =
+    openPage === undefined ? undefined : onceOpen(() => hiddenPreviews(openPage, log, reportContact));
+  const of = async (key: string): Promise<PreviewProxy> => (key.includes('.') && names ? names() : tokens);
+  return {
+    ...tokens,
+    handleRequest: (req, res, key, expectsContinue) =>
+      void of(key).then((proxy) => proxy.handleRequest(req, res, key, expectsContinue)),
+    handleUpgrade: (req, socket, head, key) =>
+      void of(key).then((proxy) => proxy.handleUpgrade(req, socket, head, key)),
+  };
+}
+
+/** Hosts by name without a route, in the way of the guests: a name can be guessed. */
+async function hiddenPreviews(
+  openPage: string,
+  log: PreviewFallbackDeps['log'],
+  contact: string | undefined,
+): Promise<PreviewProxy> {
+  const [{ createPreviewProxy }, { clientAddress }, { hiddenTarget }, { NO_SIBLINGS }] = await Promise.all([
+    import('#proxy/preview-proxy.ts'),
+    import('#proxy/preview-proxy-deps.ts'),
+    import('#proxy/preview-target.ts'),
+    import('#proxy/siblings.ts'),
+  ]);
+  const nothing = (): void => undefined;
+  return createPreviewProxy({
+    gate: new AccessGate({
+      read: () => undefined,
+      openUrl: ({ token }, path) => openUrl(openPage, token, path),
+      now: Date.now,
+    }),
+    lookup: (host) => ({ kind: 'live', target: hiddenTarget(host) }),
+    dial: () => Promise.reject(new Error('a hidden preview has no app')),
+    dialFailure: () => 'unreachable',
+    visitor(req) {
+      const { host = '' } = req.headers;
+      return { scheme: 'https', host, client: clientAddress(req), audience: '' };
+    },
+    touched: nothing,
+    frameAncestors: () => [],
+    siblings: () => NO_SIBLINGS,
+    reportContact: () => contact,
+    fingerprint: tokenFingerprint,
+    log: { debug: nothing, warn: (fields, message) => log.warn(fields, message) },
+    metrics: { answered: nothing, bytes: nothing, upgrades: nothing },
+  });
+}
+
+function createTokenFallback({
   plane,
   records,
   asleep,

@@ -1,6 +1,6 @@
 import { ANNOTATIONS, LABELS, labelValue, parseTime, PREVIEW_LABELS, readNotes } from '#constructs/names.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
-import { parsePreviewHost, previewHost, previewName } from '#core/previews/preview-token.ts';
+import { parsePreviewHost, previewHost, previewName, zoneOfHost } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';
 import type { Clock } from '#base/clock-and-ids.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
@@ -151,9 +151,10 @@ function readPreview(
   const { metadata, spec } = route;
   const { annotations = {}, name } = metadata;
   if (!isOurs(route) || metadata.deletionTimestamp !== undefined) return undefined;
-  const [hostname, ...more] = spec?.hostnames ?? [];
+  const [hostname, namedHost, ...more] = spec?.hostnames ?? [];
   if (hostname === undefined || more.length > 0) return undefined;
-  const zone = hostname.slice(hostname.indexOf('.') + 1);
+  const zone = zoneOfHost(hostname);
+  if (namedHost !== undefined && parsePreviewHost(namedHost, zone).kind !== 'named') return undefined;
   const host = parsePreviewHost(hostname, zone);
   if (host.kind !== 'token' || previewHost(host.token, zone) !== hostname) return undefined;
   if (previewName(host.token) !== name) return undefined;
@@ -181,6 +182,7 @@ function readPreview(
     expiresAt: ours(notes.expiresAt),
     maxUntil: ours(notes.maxUntil),
     url: urlOf(hostname),
+    ...(namedHost !== undefined && { namedHost }),
     // The gateway serves the route of a former zone until the route is deleted.
     hasFormerZone: !zones.includes(zone),
     localPort: 0,

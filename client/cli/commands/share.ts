@@ -10,7 +10,7 @@ import { runOf } from '../run-of.ts';
 const SHARING = ['private', 'view', 'work'] as const;
 const LINK_LEVELS = ['link', 'signed_in', 'org'] as const;
 /** Options that are about the preview of a run, and not about the run. */
-const LINK_OPTIONS = ['level', 'label', 'expires', 'uses', 'revoke'];
+const LINK_OPTIONS = ['level', 'label', 'expires', 'uses', 'revoke', 'name'];
 const LINK_SWITCHES = ['may-wake', 'password-stdin', 'qr', 'list'];
 
 export const shareCommand: CommandSpec = {
@@ -34,10 +34,16 @@ export const shareCommand: CommandSpec = {
     qr: { type: 'boolean', help: 'print it as a QR code, too' },
     list: { type: 'boolean', help: 'list the links instead' },
     revoke: { type: 'string', value: 'ID', help: 'revoke a link instead' },
+    name: {
+      type: 'string',
+      value: 'NAME',
+      help: 'give the preview a host with this name instead, if its level is below link; "" gives the name back',
+    },
   },
   examples: [
     ['porthole share try 3000 --expires 1d --label "for carol"', 'a link to the preview of port 3000'],
     ['porthole share try 3000 --list', 'its links, and how many visitors they had'],
+    ['porthole share try 3000 --name shop-demo', 'it is also at https://shop-demo-preview.{zone}'],
     ['porthole share run_01… view', 'they see the run, its previews, files and output'],
     ['porthole share run_01… private', 'stop sharing; their open terminals end'],
   ],
@@ -84,6 +90,12 @@ async function sharePreview(context: Context): Promise<number> {
     return show({ revoked }, plain(`${revoked} revoked`));
   }
   if (given.is('list')) return listLinks(context, sharing);
+  const name = given.text('name');
+  if (name !== undefined) {
+    const { level: current } = await sharing.access({ signal });
+    const named = await sharing.setAccess(current, { name: name === '' ? null : name, password, signal });
+    return show(named, named.url ?? plain('The preview has no name.'));
+  }
   const label = given.text('label') ?? 'porthole share';
   const link = await sharing.createLink({
     label,

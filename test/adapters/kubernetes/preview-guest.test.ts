@@ -100,6 +100,41 @@ describe('a preview by way of the guest', () => {
     expect(await fixture.plane.findNamed(preview.name)).toEqual(preview);
   });
 
+  test('has its name as the second host of its route, once its guest serves it', async () => {
+    const spec = fixture.spec({ access: { ...LIMITED, name: 'shop-demo' } });
+    const NAMED = 'shop-demo-preview.preview.test';
+    answer = (_method, _url, body) => {
+      const { access } = JSON.parse(body) as { access: { epoch: number; named_host?: string } };
+      const { epoch, named_host } = access;
+      seen.push(JSON.stringify(stored('httproutes')?.spec['hostnames'] ?? null));
+      return { previews: [{ ...usage, host: hostOf(spec.token), access_epoch: epoch, named_host }] };
+    };
+    const { preview } = await fixture.plane.open(spec);
+    expect(seen).toEqual([expect.stringContaining(`"named_host":"${NAMED}"`), 'null']);
+    expect(stored('httproutes').spec['hostnames']).toEqual([hostOf(spec.token), NAMED]);
+    expect(preview).toMatchObject({ namedHost: NAMED, url: `https://${hostOf(spec.token)}` });
+    const named = async (name: string | undefined, epoch: number) => {
+      const current = await fixture.plane.find(spec.token);
+      if (current === undefined) throw new Error('no preview');
+      await fixture.plane.setAccess(current, { ...LIMITED, epoch, name });
+      return stored('httproutes').spec['hostnames'];
+    };
+    expect(await named('store', 2)).toEqual([hostOf(spec.token), 'store-preview.preview.test']);
+    expect(await named(undefined, 3)).toEqual([hostOf(spec.token)]);
+    expect(await named('shop-demo', 4)).toEqual([hostOf(spec.token), NAMED]);
+    expect((await fixture.plane.find(spec.token))?.namedHost).toBe(NAMED);
+  });
+
+  test('has no name that its guest would not serve', async () => {
+    const spec = fixture.spec({ access: { ...LIMITED, name: 'shop-demo' } });
+    answer = () => ({ previews: [{ ...usage, host: hostOf(spec.token), access_epoch: 1 }] });
+    await expect(fixture.plane.open(spec)).rejects.toMatchObject({
+      code: 'preview_not_enabled',
+      message: expect.stringContaining('without names'),
+    });
+    expect(fixture.server.store.all('httproutes')).toEqual([]);
+  });
+
   test('tells its guest that its pages reach localhost, which a change of the access leaves as it is', async () => {
     const { preview } = await fixture.plane.open(fixture.spec({ mapsLocalhost: true }));
     expect(seen[0]).toContain('"maps_localhost":true');

@@ -60,6 +60,7 @@ describe('migrations', () => {
       'preview_blocks',
       'preview_generations',
       'preview_links',
+      'preview_names',
       'preview_tombstones',
       'preview_visits',
       'preview_wakes',

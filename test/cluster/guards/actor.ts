@@ -76,6 +76,7 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
       maxAccess: 'link',
       maxWakesPerLink: 0,
       maxWakesPerOwner: 0,
+      maxNamesPerOwner: 0,
       zoneSuffix: zone,
       gatewayName: gateway.name,
       gatewayNamespace: namespaces.gateway,

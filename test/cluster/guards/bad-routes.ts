@@ -48,6 +48,11 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['the wildcard of the zone', hosts(`*.${zone}`), 'foreign hostname'],
     ['a wildcard below the zone', hosts(`*.a-preview.${zone}`), 'foreign hostname'],
     ['a second host', hosts(hostname, 'evil.test'), 'foreign hostname'],
+    ['a name in another zone', hosts(hostname, 'shop-demo-preview.evil.test'), 'foreign hostname'],
+    ['a name below the zone by another label', hosts(hostname, `shop.a-preview.${zone}`), 'foreign hostname'],
+    ['a token as its name', hosts(hostname, hostname.replace(/^./, 'x')), 'foreign hostname'],
+    ['a name alone', hosts(`shop-demo-preview.${zone}`), 'foreign hostname'],
+    ['two names', hosts(hostname, `shop-preview.${zone}`, `demo-preview.${zone}`), 'foreign hostname'],
     ['no host, which would take every one', at('spec.hostnames', undefined), 'foreign hostname'],
 
     ['another Gateway', parent({ name: 'other' }), 'another parent'],

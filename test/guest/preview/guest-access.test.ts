@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
+import { createPreviewFallback } from '#adapters/kubernetes/previews/preview-fallback.ts';
 import { OpenPreviews } from '#guest/preview/open-previews.ts';
 import { createPreviewListener, type PreviewListener } from '#guest/preview/preview-listener.ts';
 import { publicKeyText } from '#protocol/guest/guest-pod.ts';
@@ -196,3 +197,80 @@ test('asks visitors to enter again after a restart, and stays limited', async ()
   expect(await status(cookie)).toBe(401);
   expect(await status(await enter(ticket()))).toBe(200);
 });
+
+const NAMED = 'shop-demo-preview.preview.test';
+const FREE = 'shop-domo-preview.preview.test';
+
+test('lets in at a host by name by the same tickets, and by no other', async () => {
+  open({ named_host: NAMED });
+  const enterAt = async (at: string, text: string) => {
+    const body = new URLSearchParams({ ticket: text, path: '/' }).toString();
+    const headers = { 'Content-Length': String(body.length) };
+    const answer = await fetchRaw(front.port, at, '/.porthole/enter', headers, 'POST', body);
+    return answer.headers['set-cookie']?.split(';', 1)[0];
+  };
+  expect(await enterAt(NAMED, ticket({ host: NAMED }))).toBeUndefined();
+  const cookie = (await enterAt(NAMED, ticket())) ?? '';
+  const status = async (at: string) => (await fetchRaw(front.port, at, '/', { Cookie: cookie })).status;
+  expect([await status(NAMED), await status(host), await status(FREE)]).toEqual([200, 200, 404]);
+  const { headers } = await fetchRaw(front.port, NAMED, '/a', { Accept: 'text/html' });
+  expect(headers['location']).toBe(`https://porthole.test/open?preview=${NAMED}#path=%2Fa`);
+  // A change of the access ends the visit, and the level link the name.
+  open({ named_host: NAMED, epoch: 2 });
+  expect(await status(NAMED)).toBe(401);
+  open({ named_host: NAMED, epoch: 3, level: 'link' });
+  expect([await status(NAMED), await status(host)]).toEqual([404, 200]);
+});
+
+test('answers strangers at a name as the functions do for a name without a preview', async () => {
+  open({ named_host: NAMED });
+  const fallback = createPreviewFallback({
+    plane: { find: () => Promise.reject(new Error('a name needs no look-up')) },
+    records: { tombstone: () => Promise.reject(new Error('a name needs no look-up')) },
+    asleep: () => Promise.reject(new Error('a name needs no look-up')),
+    openPage: 'https://porthole.test/open',
+    log: { warn: () => undefined },
+  });
+  const functions = await listen(
+    createStrictServer({
+      request: (req, res, expectsContinue) =>
+        fallback.handleRequest(req, res, req.headers.host ?? '', expectsContinue),
+      upgrade: (req, socket, head) => fallback.handleUpgrade(req, socket, head, req.headers.host ?? ''),
+    }),
+  );
+  const ask = async (port: number, at: string, [method, path, headers]: (typeof REQUESTS)[number]) => {
+    const answer = await fetchRaw(port, at, path, headers, method);
+    const { date: _date, ...rest } = answer.headers;
+    const text = JSON.stringify([answer.status, rest, answer.body]);
+    return text.replaceAll(at, 'HOST');
+  };
+  for (const asked of REQUESTS) {
+    expect(await ask(functions.port, FREE, asked)).toBe(await ask(front.port, NAMED, asked));
+  }
+  await fallback.close();
+  await functions.close();
+});
+
+const REQUESTS: readonly (readonly [string, string, Readonly<Record<string, string>>])[] = [
+  ['GET', '/', { Accept: 'text/html' }],
+  ['GET', '/a?b=c', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }],
+  ['GET', '/', { 'Sec-Fetch-Mode': 'cors', Cookie: '__Host-porthole-view=x' }],
+  ['GET', '/', { 'X-Porthole-Pass': 'x' }],
+  ['HEAD', '/', {}],
+  ['POST', '/', { 'Content-Length': '0' }],
+  ['POST', '/.porthole/enter', { 'Content-Length': '0' }],
+  ['GET', '/.porthole/localhost.js', {}],
+  ['GET', '/.porthole/report', {}],
+  ['GET', '/.porthole/3000/', {}],
+  ['OPTIONS', '/', { Origin: 'https://other-preview.preview.test', 'Access-Control-Request-Method': 'PUT' }],
+  [
+    'GET',
+    '/live',
+    {
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+      'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    },
+  ],
+];

@@ -75,8 +75,21 @@ export class PreviewVisitors {
     return visitors;
   }
 
+  /** The name that the preview is visited by. @default its own host */
+  name?: string;
+
+  get connect(): Connect {
+    return this.#connect;
+  }
+
   get host(): string {
-    return new URL(this.preview.preview_url ?? '').host;
+    const { host } = new URL(this.preview.preview_url ?? '');
+    return this.name === undefined ? host : host.replace(/^[^.]*/, `${this.name}-preview`);
+  }
+
+  /** What `/open` is called with. */
+  get #asked(): string {
+    return this.name === undefined ? this.preview.session_id : (this.host.split(':')[0] ?? '');
   }
 
   api(method: string, path: string, body?: unknown, token: string = ALICE): Promise<Answer> {
@@ -92,7 +105,7 @@ export class PreviewVisitors {
   async open(key?: string, more: object = {}): Promise<Answer & { readonly entry: Entry }> {
     const cookie = key === undefined ? undefined : this.sessions.get(key);
     const answer = await this.porthole.call('POST', '/api/open', {
-      body: { preview: this.preview.session_id, ...more },
+      body: { preview: this.#asked, ...more },
       headers: { origin: this.porthole.host.url, ...(cookie !== undefined && { cookie }) },
     });
     const entry = answer.json<Entry>();
