@@ -11,6 +11,7 @@ export const CONSOLE_SOURCES = [
   // What the console uses of other folders: the stage of the image copies it, too.
   'base/plain-text.ts',
   'protocol/preview-words.ts',
+  'client/loopback-url.ts',
   'client/streams/byte-streams.ts',
   'client/streams/sse-parser.ts',
   // The documentation.

@@ -36,6 +36,7 @@ const SOURCES = [
   'host',
   'build',
   'console',
+  'client/loopback-url.ts',
   'client/streams',
   'client/README.md',
   'CHANGELOG.md',
