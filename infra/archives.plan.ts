@@ -1,5 +1,5 @@
 import { type Row, textsOf } from './variable-rows.ts';
-import type { StackConfig } from './stack-config-schema.ts';
+import { SET_SECRET, type StackConfig } from './stack-config-schema.ts';
 
 /** Secret with the keys of the bucket, if the stack manages it. */
 export const ARCHIVES_SECRET = 'porthole-archives';
@@ -69,6 +69,6 @@ export function archiveProblems(config: StackConfig): [key: string, problem: str
     .filter((key) => config[key] === undefined)
     .map((key) => [
       key,
-      `is required with archives, unless archives.existingSecret names a Secret that holds it; set it with: pulumi config set --secret porthole:${key}`,
+      `is required with archives, unless archives.existingSecret names a Secret that holds it; ${SET_SECRET} porthole:${key}`,
     ]);
 }

@@ -14,6 +14,7 @@ import { GUEST_PREVIEW_PORT } from '../protocol/guest/previews-protocol.ts';
 import {
   FUNCTIONS_SECRET_KEYS,
   SECRET_KEYS,
+  SET_SECRET,
   type StackConfig,
   StackConfigSchema,
 } from './stack-config-schema.ts';
@@ -205,8 +206,7 @@ function clearTextSecrets(
   isSecret: (key: string) => boolean,
 ): string[] {
   return SECRET_KEYS.filter((key) => own[key] !== undefined && !isSecret(`${PROJECT}:${key}`)).map(
-    (key) =>
-      `${PROJECT}:${key}: is stored in clear text; set it with: pulumi config set --secret ${PROJECT}:${key}`,
+    (key) => `${PROJECT}:${key}: is stored in clear text; ${SET_SECRET} ${PROJECT}:${key}`,
   );
 }
 
@@ -372,7 +372,7 @@ function secretProblems(config: StackConfig): [key: string, problem: string][] {
     ]);
   }
   const problems: [string, string][] = [];
-  const set = (key: string) => `set it with: pulumi config set --secret ${PROJECT}:${key}`;
+  const set = (key: string) => `${SET_SECRET} ${PROJECT}:${key}`;
   if (functions.maxReplicas > 1 && config.databaseUrl === undefined) {
     problems.push([
       'databaseUrl',

@@ -457,3 +457,6 @@ export const SECRET_KEYS = [
   'archiveAccessKeyId',
   'archiveSecretAccessKey',
 ] as const;
+
+/** What sets a secret, before its key. */
+export const SET_SECRET = 'set it with: pulumi config set --secret';

@@ -7,19 +7,31 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { readStackConfig, StackConfigError } from '../read-stack-config.ts';
+import { SET_SECRET } from '../stack-config-schema.ts';
 import { renderObjects } from './render-objects.ts';
+import { settingsFile, type SettingsFile } from './settings-file.ts';
 
 const USAGE = `Usage: porthole-render --stack <name> [--values <file>]...
 
-Writes the objects of Pulumi.<name>.yaml to stdout as YAML. A file of --values has more settings,
-as the stack file has below "config": secrets in clear text, for instance. The last one wins.
+Writes the objects of Pulumi.<name>.yaml to stdout as YAML. A file of --values has more settings:
+secrets in clear text, for instance. It is written like a stack file, or has the keys at its top.
+The last file that has a key wins.
 `;
+
+/** The command line of Pulumi is not needed here. */
+const PULUMI_REMEDY = new RegExp(`${SET_SECRET} (\\S+)`);
 
 try {
   process.stdout.write(await render());
 } catch (error) {
-  if (!(error instanceof StackConfigError) && !isUsage(error)) throw error;
-  process.stderr.write(`${error.message}\n`);
+  const reported =
+    error instanceof StackConfigError
+      ? new StackConfigError(
+          error.problems.map((line) => line.replace(PULUMI_REMEDY, 'put $1 in a file of --values')),
+        )
+      : error;
+  if (!(reported instanceof StackConfigError) && !isUsage(reported)) throw reported;
+  process.stderr.write(`${reported.message}\n`);
   process.exitCode = 1;
 }
 
@@ -33,16 +45,18 @@ async function render(): Promise<string> {
   });
   if (values.help === true) return USAGE;
   if (values.stack === undefined) throw new TypeError(`--stack is required.\n\n${USAGE}`);
-  const { config = {} } = read(`Pulumi.${values.stack}.yaml`) as { config?: Record<string, unknown> };
-  const settings = Object.assign({}, config, ...values.values.map(read)) as Record<string, unknown>;
+  const files = [`Pulumi.${values.stack}.yaml`, ...values.values].map(read);
+  const problems = files.flatMap((file) => file.problems);
+  if (problems.length > 0) throw new StackConfigError(problems);
+  const settings = Object.assign({}, ...files.map((file) => file.settings)) as Record<string, unknown>;
   const objects = await renderObjects(readStackConfig(textsOf(settings), () => true));
   return objects
     .map((object) => `---\n${stringify(object, { aliasDuplicateObjects: false, version: '1.1' })}`)
     .join('');
 }
 
-function read(file: string): Record<string, unknown> {
-  return (parse(readFileSync(file, 'utf8')) ?? {}) as Record<string, unknown>;
+function read(file: string): SettingsFile {
+  return settingsFile(file, parse(readFileSync(file, 'utf8')) ?? {});
 }
 
 /** @throws StackConfigError for what Pulumi has encrypted: only its command line can read it */
@@ -52,7 +66,7 @@ function textsOf(settings: Readonly<Record<string, unknown>>): Record<string, st
     throw new StackConfigError(
       encrypted.map(
         ([key]) =>
-          `${key}: is encrypted by Pulumi: give it in a file of --values, or use functions.existingSecret`,
+          `${key}: is encrypted by Pulumi: put it in a file of --values, or use functions.existingSecret`,
       ),
     );
   }

@@ -29,7 +29,7 @@ async function npm([command = '', ...rest]: readonly string[]): Promise<void> {
   const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
   if (command === 'ci') check(inRepository('package-lock.json'), 'no package-lock.json');
   else {
-    const script = command === 'run' ? (rest[0] ?? '') : command;
+    const script = command === 'run' ? (rest.find((each) => !each.startsWith('-')) ?? '') : command;
     check(scripts[script] !== undefined, `package.json has no script ${script}`);
     // The test's host runs already: only the settings of this one need validation.
     if (script === 'start') (await import('#host/config/config.ts')).readConfig(process.env);

@@ -1,6 +1,6 @@
 import { rootCertificates } from 'node:tls';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,7 +8,7 @@ import { afterAll, expect, test } from '@jest/globals';
 import { parseAllDocuments, stringify } from 'yaml';
 import { recordProgram } from '../pulumi/record-program.ts';
 import { reveal } from '../pulumi/wire-values.ts';
-import { MAIN, stackFile } from './support/stack-files.ts';
+import { MAIN, SERVICE_KEY, stackFile } from './support/stack-files.ts';
 
 const PATIENT = 180_000;
 const RENDER = join(import.meta.dirname, '../../infra/render/main.ts');
@@ -78,9 +78,62 @@ test(
     await expect(render()).rejects.toMatchObject({
       code: 1,
       stderr: `The stack's configuration has a problem:
-  - porthole:serviceKey: is encrypted by Pulumi: give it in a file of --values, or use functions.existingSecret
+  - porthole:serviceKey: is encrypted by Pulumi: put it in a file of --values, or use functions.existingSecret
 `,
     });
+  },
+  PATIENT,
+);
+
+test(
+  'names the keys that it would ignore, each with its file and the likely setting',
+  async () => {
+    writeFileSync(join(folder, 'Pulumi.prod.yaml'), stringify({ config: file.config, confg: {} }));
+    writeFileSync(join(folder, 'flat.yaml'), stringify({ serviceKey: 'x', 'kubernetes:context': 'kind' }));
+    writeFileSync(join(folder, 'stack.yaml'), stringify({ encryptionsalt: 'x', config: { zones: [] } }));
+    await expect(render('--values', 'flat.yaml', '--values', 'stack.yaml')).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `The stack's configuration has 4 problems:
+  - Pulumi.prod.yaml: confg: is not a setting; settings begin with porthole:
+  - flat.yaml: serviceKey: is not a setting; did you mean porthole:serviceKey?
+  - flat.yaml: kubernetes:context: is not a setting; settings begin with porthole:
+  - stack.yaml: zones: is not a setting; did you mean porthole:zones?
+`,
+    });
+  },
+  PATIENT,
+);
+
+test(
+  'asks for missing secrets in a file, which may be written like a stack file',
+  async () => {
+    writeFileSync(join(folder, 'Pulumi.prod.yaml'), stringify({ config: file.config }));
+    await expect(render()).rejects.toMatchObject({
+      stderr: `The stack's configuration has 3 problems:
+  - porthole:databaseUrl: is required with more than one replica (functions.maxReplicas is 10); put porthole:databaseUrl in a file of --values
+  - porthole:signingKeys: is required, so that URLs outlive a pod and every replica signs with the same keys; put porthole:signingKeys in a file of --values
+  - porthole:serviceKey, apiKeys or oidc: one is required, because nothing else would tell callers apart; put porthole:serviceKey in a file of --values
+`,
+    });
+    const config = { ...file.secrets, 'kubernetes:context': 'kind' };
+    writeFileSync(join(folder, 'secrets.yaml'), stringify({ encryptionsalt: 'v1:x', config }));
+    const { stdout } = await render('--values', 'secrets.yaml');
+    expect(stdout).toContain(Buffer.from(SERVICE_KEY).toString('base64'));
+  },
+  PATIENT,
+);
+
+test(
+  'renders the example of production with the secrets that the guide shows',
+  async () => {
+    const root = join(import.meta.dirname, '../..');
+    const guide = readFileSync(join(root, 'docs/guides/deploy-programs.md'), 'utf8');
+    const [, sample = ''] = /```yaml\n(porthole:databaseUrl.*?)```/s.exec(guide) ?? [];
+    copyFileSync(join(root, 'Pulumi.prod.yaml'), join(folder, 'Pulumi.prod.yaml'));
+    writeFileSync(join(folder, 'secrets.yaml'), sample);
+    const { stdout } = await render('--values', 'secrets.yaml');
+    expect(parseAllDocuments(stdout).length).toBeGreaterThan(45);
   },
   PATIENT,
 );
