@@ -9,7 +9,7 @@ import { CONSOLE_FOLDER, CONSOLE_MARK, CONSOLE_SOURCES } from '#handlers/console
 import type { Logger } from '#handlers/services.ts';
 import { type Config, readConfig, secretsOf } from './config/config.ts';
 import { explain } from './explain.ts';
-import { isWildcard } from './server/known-hosts.ts';
+import { greeting } from './greeting.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { type Host, startHost } from './start-host.ts';
 
@@ -116,7 +116,8 @@ export async function run(began: number): Promise<void> {
   const { log, warnings } = host.services;
   // A pod's output is its log.
   if (isInCluster()) return log.info({ seconds, warnings: warnings() }, 'Porthole is up');
-  say(greeting(host, config, seconds));
+  const needsKey = host.services.authenticator.withoutCredential === undefined;
+  say(greeting({ url: host.url, port: host.port, needsKey, seconds }, config));
   say(`  Sandboxes     ${await described}\n`);
   for (const warning of warnings()) say(`  WARNING       ${warning}\n`);
   say('\n');
@@ -133,42 +134,6 @@ function prepareMcp(log: Logger, isUp: Promise<unknown>): void {
     log.debug({}, 'MCP is ready');
   };
   isUp.then(load, load).catch((err: unknown) => log.error({ err }, 'MCP not prepared'));
-}
-
-const DEFAULT_PORT = 8787;
-
-function greeting(
-  { url: local, port: actual, services }: Host,
-  { host, port, tls, publicUrl, preview }: Config,
-  seconds: number,
-): string {
-  // The certificate is for the public name.
-  const url = tls === undefined || publicUrl === undefined ? local : publicUrl.origin;
-  const key = services.authenticator.withoutCredential === undefined ? 'PORTHOLE_API_KEY=<key> ' : '';
-  const env = port === DEFAULT_PORT ? '' : `PORT=${actual} `;
-  const at = port === DEFAULT_PORT ? '' : `PORTHOLE_URL=${url} `;
-  const [up, demo] = [`${at}${key}npx porthole up ../my-app`, `${env}npm run demo`];
-  const width = Math.max(34, up.length + 2);
-  const elsewhere =
-    isWildcard(host) && publicUrl === undefined && preview.zoneSuffix === 'localhost'
-      ? `
-  Listening on every address. Previews are reachable from this machine alone until PORTHOLE_PUBLIC_URL and
-  Sandbox__Preview__ZoneSuffix name a domain with subdomains that lead here.
-`
-      : '';
-  return `
-  Porthole is up (${seconds.toFixed(1)} s)
-
-  Console       ${url}
-  API           ${url}
-  Docs          ${url}/v1/openapi
-  Health        ${url}/health
-${elsewhere}
-  Try next, in another terminal:
-    ${up.padEnd(width)}your project, live in your browser
-    ${demo.padEnd(width)}a Vite project in a sandbox, to try it
-
-`;
 }
 
 function say(text: string): void {
