@@ -72,7 +72,24 @@ suite('who may open a preview, in the console', chromiumMissing, () => {
     await form.getByRole('button', { name: 'Save' }).click();
     await share.getByText('Only the owner and administrators can see the app').waitFor();
     expect(await violations(page)).toEqual([]);
-    expect(problems).toEqual([]);
+
+    await share.getByRole('button', { name: 'Change who can see the app' }).click();
+    await form.getByLabel('Name').fill('my-login');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.getByText('choose another name').waitFor();
+    await form.getByLabel('Name').fill('shop-demo');
+    await form.getByRole('button', { name: 'Save' }).click();
+    const named = share.getByRole('link', { name: /^shop-demo-preview\.localhost/ });
+    const [opened] = await Promise.all([page.waitForEvent('popup'), named.click()]);
+    await opened.getByRole('heading', { name: 'Shop' }).waitFor();
+    expect(opened.url()).toBe(`http://shop-demo-preview.localhost:${here.porthole.host.port}/`);
+    await opened.close();
+    await share.getByRole('button', { name: 'Change who can see the app' }).click();
+    await form.getByLabel('Name').fill('');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await named.waitFor({ state: 'detached' });
+    expect(await call('GET', '/access')).toMatchObject({ level: 'owner', name: null });
+    expect(problems).toEqual([expect.stringContaining('400 (Bad Request)')]);
   });
 
   test('makes a link that is shown once, lists its visits, and revokes it', async () => {

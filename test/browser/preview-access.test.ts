@@ -133,6 +133,39 @@ suite('access to a preview, in a browser', chromiumMissing, () => {
     await page.getByRole('heading', { name: 'You cannot open this preview' }).waitFor();
   });
 
+  const named = (path = '/') => url(path).replace(preview.session_id, 'shop-demo');
+
+  test('asks at a name for a sign-in or the password, also if no preview has it', async () => {
+    await call('PUT', '/access', { level: 'password', password: 'open sesame', name: 'shop-demo' });
+    for (const at of [named().replace('demo', 'domo'), named('/?a=b')]) {
+      await page.goto(at);
+      await page.getByRole('heading', { name: 'Sign in to open this preview' }).waitFor();
+      await page.getByPlaceholder('Password of the preview').fill('close sesame');
+      await page.getByRole('button', { name: 'Open with a password' }).click();
+      await page.getByRole('heading', { name: 'That password is not valid' }).waitFor();
+    }
+    await page.getByPlaceholder('Password').fill('open sesame');
+    await page.getByRole('button', { name: 'Open' }).click();
+    await seesAll();
+    expect(page.url()).toBe(named('/?a=b'));
+  });
+
+  test('leads a link to the name, and lets its visitor in there again', async () => {
+    await call('PUT', '/access', { level: 'org', name: 'shop-demo' });
+    const link = (await call('POST', '/links', { label: 'for dave' })).json<{ url: string }>();
+    await page.goto(link.url);
+    await seesAll();
+    expect(page.url()).toBe(named());
+    // The change ends the visit.
+    await call('PUT', '/access', { level: 'owner' });
+    await page.goto(named('/?again'));
+    await seesAll();
+    expect(page.url()).toBe(named('/?again'));
+    await call('PUT', '/access', { level: 'owner', name: null });
+    await page.goto(named());
+    await page.getByRole('heading', { name: 'You cannot open this preview' }).waitFor();
+  });
+
   test('shows the app in the frame of the console, where cookies of third parties are blocked', async () => {
     await call('PUT', '/access', { level: 'owner' });
     await page.goto(porthole.host.url);

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Label, Radio, RadioGroup } from 'react-aria-components';
 import { type Answer, call } from '../api/client.ts';
 import { FormDialog } from '../parts/dialog-form.tsx';
-import { Button, TextInput } from '../parts/elements.tsx';
+import { Button, formText, TextInput } from '../parts/elements.tsx';
 import { type Level, levelOptions, LEVELS } from './access-labels.ts';
 
 interface ChangeAccessProps {
@@ -25,7 +25,10 @@ export function ChangeAccess({ token, access, onChange }: ChangeAccessProps) {
       action="Save"
       onSubmit={async (form) => {
         const password = level === 'password' ? { password: passwordIn(form) } : {};
-        await call('PUT /v1/previews/{id}/access', { path: { id: token }, body: { level, ...password } });
+        // At the level link a name has no effect, and is kept.
+        const name = level === 'link' ? {} : { name: formText(form, 'name') || null };
+        const body = { level, ...password, ...name };
+        await call('PUT /v1/previews/{id}/access', { path: { id: token }, body });
         onChange();
       }}
     >
@@ -47,6 +50,16 @@ export function ChangeAccess({ token, access, onChange }: ChangeAccessProps) {
       {level === 'password' ? (
         <NewPassword isRequired hint="At least 8 characters. Send it to them." />
       ) : null}
+      {level === 'link' ? null : (
+        <TextInput
+          label="Name"
+          name="name"
+          defaultValue={access.name ?? ''}
+          maxLength={26}
+          autoComplete="off"
+          hint="Optional, such as shop-demo: the app then has an address that people can read."
+        />
+      )}
       <p className="quiet">Visitors who are in the app now have to open it again.</p>
     </FormDialog>
   );

@@ -101,6 +101,14 @@ function Sharing({ token, url, ends, owner, isOwn, onChange }: SharingProps) {
           />
         </div>
       )}
+      {access?.url == null ? null : (
+        <p>
+          Also at{' '}
+          <a href={access.url} target="_blank" rel="noopener noreferrer">
+            {new URL(access.url).host}
+          </a>
+        </p>
+      )}
       {ends === undefined ? null : <p className="quiet">The preview {ends}.</p>}
       <QrCode url={url} words="The address of the preview as a QR code" />
       {access === undefined ? null : <PreviewLinks token={token} access={access} />}
