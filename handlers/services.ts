@@ -25,6 +25,7 @@ import type { OptionalFeature } from '#protocol/settings/optional-features.ts';
 import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { ProvisionAccess } from '#core/runs/agent-token.ts';
 import type { GuessLimit } from '#core/auth/guess-limit.ts';
+import type { Passwords } from '#core/auth/passwords.ts';
 import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { Admission } from './http/admit.ts';
@@ -125,6 +126,8 @@ export interface Services {
   readonly admission: Admission;
   /** Wrong keys and tokens by address. */
   readonly guesses: GuessLimit;
+  /** Of previews and links. */
+  readonly passwords: Passwords;
   readonly log: Logger;
   /** What `GET /api/installation` says besides settings that others need as well. */
   readonly about: {

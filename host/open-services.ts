@@ -17,6 +17,7 @@ import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
 import type { ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
 import { ARCHIVED_WITHIN_MS } from '#protocol/settings/shared-values.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
+import { Passwords } from '#core/auth/passwords.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { NO_BROWSER } from '#core/pages/page-browser.ts';
 import { PageRechecker } from '#core/pages/recheck-pages.ts';
@@ -269,6 +270,7 @@ export async function openServices({
       authenticator,
       admission: createAdmission(config.requestLimits, clock),
       guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
+      passwords: new Passwords(config.requestLimits.wrongSecretsPerMinute, clock),
       log,
       about: {
         provider: config.provider,

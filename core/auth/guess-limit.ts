@@ -2,20 +2,18 @@ import { hash } from 'node:crypto';
 import type { Clock } from '#base/clock-and-ids.ts';
 
 const WINDOW_MS = 60_000;
-/** Addresses and credentials to remember; the oldest are dropped first. */
+/** Addresses to remember; the oldest are dropped first. */
 const MAX_KNOWN = 10_000;
 
 /**
  * Rate limit for guessing: an address that sends too many different wrong secrets within a minute
- * may try no new one until the minute is over. A secret that was valid recently always passes, so
- * other clients behind the same proxy are not locked out. The same wrong secret counts once,
- * because a client may repeat an expired one.
+ * may try no new one until the minute is over. The same wrong secret counts once, because a client
+ * may repeat an expired one.
  */
 export class GuessLimit {
   readonly #most: number;
   readonly #clock: Clock;
   readonly #wrong = new Map<string, { readonly since: number; readonly secrets: Set<string> }>();
-  readonly #right = new Set<string>();
 
   constructor(most: number, clock: Clock) {
     this.#most = most;
@@ -27,26 +25,20 @@ export class GuessLimit {
     const window = address === undefined ? undefined : this.#windowOf(address);
     if (window === undefined || window.secrets.size < this.#most) return 0;
     const key = digest(secret);
-    if (this.#right.has(key) || window.secrets.has(key)) return 0;
+    if (window.secrets.has(key)) return 0;
     return Math.max(1, Math.ceil((window.since + WINDOW_MS - this.#clock.now().getTime()) / 1_000));
   }
 
   wrong(address: string | undefined, secret: string): void {
     if (address === undefined) return;
     const key = digest(secret);
-    this.#right.delete(key);
     const window = this.#windowOf(address) ?? { since: this.#clock.now().getTime(), secrets: new Set() };
     if (window.secrets.size < this.#most) window.secrets.add(key);
     this.#wrong.delete(address);
     this.#wrong.set(address, window);
-    forgetOldest(this.#wrong);
-  }
-
-  right(secret: string): void {
-    const key = digest(secret);
-    this.#right.delete(key);
-    this.#right.add(key);
-    forgetOldest(this.#right);
+    if (this.#wrong.size <= MAX_KNOWN) return;
+    const { value } = this.#wrong.keys().next();
+    if (value !== undefined) this.#wrong.delete(value);
   }
 
   #windowOf(address: string) {
@@ -59,14 +51,4 @@ export class GuessLimit {
 
 function digest(secret: string): string {
   return hash('sha256', secret, 'base64');
-}
-
-function forgetOldest(known: {
-  readonly size: number;
-  keys(): Iterator<string>;
-  delete(key: string): boolean;
-}): void {
-  if (known.size <= MAX_KNOWN) return;
-  const { value } = known.keys().next();
-  if (value !== undefined) known.delete(value);
 }

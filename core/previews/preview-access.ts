@@ -1,7 +1,7 @@
-import { createHash, randomBytes, randomUUID, scrypt, timingSafeEqual } from 'node:crypto';
-import { promisify } from 'node:util';
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { type Caller, mayManage, type Person } from '../callers.ts';
 import type { Tokens } from '../auth/authenticator.ts';
+import { hashPassword, type Passwords } from '../auth/passwords.ts';
 import type { Clock, Ids, Owner } from '#base/clock-and-ids.ts';
 import { PortholeError } from '#base/errors.ts';
 import {
@@ -243,6 +243,8 @@ export interface Visitor {
   readonly caller: Caller | undefined;
   readonly link?: { readonly id: string; readonly secret: string } | undefined;
   readonly password?: string | undefined;
+  /** Source address of the request. */
+  readonly address?: string | undefined;
   /** Whether the visitor knows the URL, not only the name, of the preview. @default false */
   readonly knowsUrl?: boolean | undefined;
   /**
@@ -272,7 +274,9 @@ export interface Admission {
   readonly visit: Omit<PreviewVisit, 'firstAt' | 'lastAt'>;
 }
 
-export type AdmissionDeps = Pick<AccessDeps, 'records' | 'tokens' | 'clock' | 'previewSettings'>;
+export type AdmissionDeps = Pick<AccessDeps, 'records' | 'tokens' | 'clock' | 'previewSettings'> & {
+  readonly passwords: Pick<Passwords, 'check'>;
+};
 
 /** Whether a visitor may enter a preview, live or asleep. */
 export async function admitVisitor(
@@ -398,24 +402,18 @@ interface Asked {
 
 /** A link decides alone: a visitor who shows an invalid one is refused. */
 async function wayIn(
-  { records, clock }: AdmissionDeps,
+  deps: AdmissionDeps,
   { preview, owner, stored, access, maxAccess, visitor }: Asked,
 ): Promise<WayIn> {
-  const { caller, link: shown, password } = visitor;
+  const { records, clock } = deps;
+  const { caller, link: shown } = visitor;
   const person = caller?.kind === 'person' ? caller : undefined;
   if (person !== undefined && mayManage(person, { owner })) return { kind: 'passes', level: 'owner' };
   if (shown === undefined) {
     // Its name must not be exchanged for its URL, which is all that a visitor needs then.
     if (access.level === 'link' && visitor.knowsUrl !== true) return { kind: 'refused' };
-    return checkWay(
-      {
-        level: access.level,
-        owner,
-        person,
-        hash: access.level === 'password' ? (stored?.password ?? '') : null,
-      },
-      password,
-    );
+    const hash = access.level === 'password' ? (stored?.password ?? '') : null;
+    return checkWay(deps, { level: access.level, owner, hash, preview, visitor });
   }
   const link = await records.access.link(shown.id);
   const isValid =
@@ -426,37 +424,37 @@ async function wayIn(
     !access.revoked.includes(link.id) &&
     !isWider(link.level, maxAccess);
   if (!isValid) return { kind: 'refused' };
-  const way = await checkWay({ level: link.level, owner, person, hash: link.password }, password);
+  const way = await checkWay(deps, { level: link.level, owner, hash: link.password, preview, visitor });
   return way.kind === 'passes' ? { ...way, link } : way;
 }
 
 async function checkWay(
+  { passwords }: Pick<AdmissionDeps, 'passwords'>,
   {
     level,
     owner,
-    person,
     hash,
+    preview,
+    visitor: { caller, password, address },
   }: {
     readonly level: AccessLevel;
     readonly owner: Owner;
-    readonly person: Person | undefined;
     readonly hash: string | null;
+    readonly preview: KnownPreview;
+    readonly visitor: Visitor;
   },
-  password: string | undefined,
 ): Promise<WayIn> {
+  const person = caller?.kind === 'person' ? caller : undefined;
   // First, and at each level: the time of an answer must not tell whether there is a password.
-  const isRight = password !== undefined && (await isPassword(password, hash ?? DECOY));
+  const isRight =
+    password !== undefined &&
+    (await passwords.check(password, hash, { preview: preview.name, person, address }));
   const reached = reachOf(level, owner, person);
   if (reached === 'sign_in') return { kind: 'needs', what: 'sign_in' };
   if (reached === 'refused') return { kind: 'refused' };
   if (hash !== null && password === undefined) return { kind: 'needs', what: 'password' };
   if (hash !== null && !isRight) return { kind: 'refused' };
   return { kind: 'passes', level };
-}
-
-/** Takes as long as a wrong password of a preview that exists. */
-export async function refusePassword(password: string): Promise<void> {
-  await isPassword(password, DECOY);
 }
 
 /** Whether a person, or a visitor without a name, reaches a level; passwords apart. */
@@ -482,25 +480,4 @@ function digestOf(secret: string): string {
 
 function isDigest(secret: string, digest: string): boolean {
   return timingSafeEqual(Buffer.from(digestOf(secret)), Buffer.from(digest));
-}
-
-const scryptAsync = promisify<string, Buffer, number, Buffer>(scrypt);
-const KEY_BYTES = 32;
-
-/** `{salt}.{scrypt}`, base64url; Node's cost: 16 MiB and some 50 ms. */
-async function hashPassword(password: string): Promise<string> {
-  const salt = randomBytes(16);
-  const key = await scryptAsync(password, salt, KEY_BYTES);
-  return `${salt.toString('base64url')}.${key.toString('base64url')}`;
-}
-
-/** Of no password. */
-const DECOY = `.${Buffer.alloc(KEY_BYTES).toString('base64url')}`;
-
-/** False for a hash of another form, as the empty one of a port without a password. */
-async function isPassword(password: string, stored: string): Promise<boolean> {
-  const [salt = '', key = ''] = stored.split('.');
-  const expected = Buffer.from(key, 'base64url');
-  if (expected.length !== KEY_BYTES) return false;
-  return timingSafeEqual(await scryptAsync(password, Buffer.from(salt, 'base64url'), KEY_BYTES), expected);
 }

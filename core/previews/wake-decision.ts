@@ -5,10 +5,10 @@ export interface Opening {
   /** `owner`: who may resume the sandbox anyway. `person`: is signed in. */
   readonly visitor: 'owner' | 'person' | 'anonymous';
   /**
-   * What lets the visitor in. `level`: the access level, for which they are signed in. `url`: that
-   * everyone who has the URL may open it.
+   * What lets the visitor in. `level`: the access level, for which they are signed in. `secret`:
+   * the URL or the password, which says nothing about them.
    */
-  readonly invitedBy: 'level' | 'url' | { readonly mayWake: boolean };
+  readonly invitedBy: 'level' | 'secret' | { readonly mayWake: boolean };
   readonly method: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** Undefined: the request does not come from the page that visitors open. */

@@ -109,7 +109,8 @@ function invitedBy({ access, link, run }: Admission, caller: Caller | undefined)
   if (person !== undefined && !isOpen && reachOf(access.level, run.owner, person) === 'reached')
     return 'level';
   if (link !== undefined) return link;
-  return access.level === 'link' ? 'url' : 'level';
+  // Anyone may know the URL or the password, also whom the owner has not invited.
+  return 'secret';
 }
 
 interface Wake {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
 import { OPTIONAL_FEATURES } from '#protocol/settings/optional-features.ts';
-import { checkGuesses } from '../http/authenticate.ts';
+import { countGuess } from '../http/authenticate.ts';
 import { defineRoute, json } from '../route.ts';
 import { cookieOf, sessionCookie, sessionSetCookie, setCookie } from './session-cookie.ts';
 
@@ -69,13 +69,11 @@ const signInRoute = defineRoute('signIn', 'POST', '/api/session', {
   },
   errors: ['unauthorized', 'too_many_requests'],
   async handle({ body, sourceIp }, { authenticator: { sessions }, guesses, publicUrl, clock }) {
-    checkGuesses(guesses, sourceIp, body.key);
     const session = await sessions?.withKey(body.key);
     if (session === undefined) {
-      guesses.wrong(sourceIp, body.key);
+      countGuess(guesses, sourceIp, body.key);
       throw new PortholeError('unauthorized', "That key isn't valid. Ask your administrator.");
     }
-    guesses.right(body.key);
     return json(
       200,
       { expires_at: session.expiresAt.toISOString() },

@@ -182,25 +182,27 @@ export function authenticate(
   return {
     before: async ({ event }) => {
       const credential = presentedCredential(event, route);
-      const { sourceIp } = event.requestContext.http;
-      if (credential !== undefined) checkGuesses(services.guesses, sourceIp, credential);
       try {
         const caller = await identify(services.authenticator, route, event, publicOrigin);
         if (caller !== undefined) event.caller = caller;
-        if (credential !== undefined) services.guesses.right(credential);
       } catch (error) {
         const isWrong = error instanceof PortholeError && error.code === 'unauthorized';
-        if (isWrong && credential !== undefined) services.guesses.wrong(sourceIp, credential);
+        const { sourceIp } = event.requestContext.http;
+        if (isWrong && credential !== undefined) countGuess(services.guesses, sourceIp, credential);
         throw error;
       }
     },
   };
 }
 
-/** @throws PortholeError `too_many_requests` */
-export function checkGuesses(guesses: GuessLimit, address: string | undefined, secret: string): void {
+/**
+ * Called for a wrong secret. A right one is never refused: others at the same address may guess,
+ * and keys and tokens are too long to be guessed.
+ * @throws PortholeError `too_many_requests`
+ */
+export function countGuess(guesses: GuessLimit, address: string | undefined, secret: string): void {
   const seconds = guesses.blockedFor(address, secret);
-  if (seconds === 0) return;
+  if (seconds === 0) return guesses.wrong(address, secret);
   throw new PortholeError('too_many_requests', 'Too many wrong keys or tokens came from your address', {
     remedy: `try again in ${seconds} seconds.`,
     retryAfterSeconds: seconds,

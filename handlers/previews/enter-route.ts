@@ -3,13 +3,7 @@ import { PortholeError } from '#base/errors.ts';
 import type { Caller } from '#core/callers.ts';
 import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
 import { givenNameOf, tokenOfName } from '#core/previews/named-previews.ts';
-import {
-  type Admission,
-  admitVisitor,
-  enterPreview,
-  refusePassword,
-  type Visitor,
-} from '#core/previews/preview-access.ts';
+import { type Admission, admitVisitor, enterPreview, type Visitor } from '#core/previews/preview-access.ts';
 import { zoneNames } from '#core/previews/preview-limits.ts';
 import {
   isPreviewName,
@@ -20,7 +14,6 @@ import {
 import { openAsleep } from '#core/previews/wake-preview.ts';
 import { wakeProblem } from '#core/previews/wake-problem.ts';
 import { cookieOf, sessionCookie } from '../auth/session-cookie.ts';
-import { checkGuesses } from '../http/authenticate.ts';
 import { defineRoute, json } from '../route.ts';
 import type { Services } from '../services.ts';
 
@@ -138,8 +131,6 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
   errors: ['forbidden', 'too_many_requests'],
   async handle({ body, headers, sourceIp, signal }, services) {
     const { preview: id, link, secret, password: given, visitor: anonymous, wake } = body;
-    const shown = given ?? secret ?? id;
-    checkGuesses(services.guesses, sourceIp, shown);
     const [caller, asked] = await Promise.all([
       visitorOf(services, headers),
       findAsked(services, id, signal),
@@ -150,6 +141,7 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
       caller,
       link: link === undefined || secret === undefined ? undefined : { id: link, secret },
       password: given,
+      address: sourceIp,
       knowsUrl,
       anonymous,
     };
@@ -158,7 +150,10 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
     const admitted = known && (await admitVisitor(services, { preview: known, visitor }));
     // Names can be guessed: without a link, what a visitor still needs would tell that it exists.
     const isHidden = name !== undefined && link === undefined;
-    if (isHidden && known === undefined && given !== undefined) await refusePassword(given);
+    if (isHidden && known === undefined && given !== undefined) {
+      const person = caller?.kind === 'person' ? caller : undefined;
+      await services.passwords.check(given, null, { preview: id, person, address: sourceIp });
+    }
     if (admitted?.kind === 'needs' && !isHidden) return json(200, { needs: admitted.what }, NO_STORE);
     let live = found;
     if (known !== undefined && admitted?.kind === 'passes' && woken !== undefined) {
@@ -173,15 +168,12 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
         : undefined;
     if (entry === undefined || entry.kind === 'refused' || live?.url == null) {
       const showsNothing = caller === undefined && link === undefined && given === undefined;
-      // A name alone gives no access.
-      if (!isHidden || given !== undefined) services.guesses.wrong(sourceIp, shown);
       // Whatever the page was opened for: no one learns whether a preview exists.
       if (showsNothing && (isHidden || wake !== undefined)) return json(200, { needs: 'sign_in' }, NO_STORE);
       throw new PortholeError('forbidden', 'You cannot open this preview', {
         remedy: 'ask its owner for a link, or for the right password.',
       });
     }
-    if (!isHidden || given !== undefined) services.guesses.right(shown);
     if (entry.kind === 'open') return json(200, { url: live.url }, NO_STORE);
     // A link leads to the name, if the preview has one, and anyone else where they came from.
     const at = name ?? (link === undefined ? undefined : await givenNameOf(services, live));

@@ -209,7 +209,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_REQUEST_LIMITS: json(RequestLimitsSchema)
     .prefault('{}')
     .describe(
-      'Concurrent requests of this process, JSON {cheap, heavy, stream: {per_owner, total, waiting}, streams_per_second, wrong_secrets_per_minute}; heavy: listings, archives and transfers; stream: event streams, commands and terminals. By default 32, 2 and 128 per owner; beyond `waiting` the answer is 429. An owner who opens more than 50 streams a second waits. An address may try 30 different wrong keys or tokens a minute',
+      'Concurrent requests of this process, JSON {cheap, heavy, stream: {per_owner, total, waiting}, streams_per_second, wrong_secrets_per_minute}; heavy: listings, archives and transfers; stream: event streams, commands and terminals. By default 32, 2 and 128 per owner; beyond `waiting` the answer is 429. An owner who opens more than 50 streams a second waits. An address may try 30 different wrong keys or tokens a minute, and 30 wrong passwords of each preview',
     ),
   PORTHOLE_MAX_FILE_MIB: whole(32, 1_048_576)
     .default(32)

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage, request } from 'node:http';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
-import { ALICE, BOB, CAROL, PEOPLE, SERVICE_KEY } from './support/people.ts';
+import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { pinnedClock } from './support/pinned-clock.ts';
 import { makeRun, startPreview, outcome } from './support/runs.ts';
 
@@ -92,9 +92,8 @@ describe('limits of requests', () => {
     for (const outgoing of stalled) outgoing.destroy();
   });
 
-  test('refuse further guesses of an address that tried five wrong keys, but not keys that were right', async () => {
+  test('refuse further guesses of an address that tried five wrong keys, but no valid key', async () => {
     const ask = (token: string) => porthole.call('GET', '/api/runs', { token });
-    await ask(ALICE);
     for (let guess = 0; guess < 4; guess += 1) expect((await ask(`wrong-${guess}`)).status).toBe(401);
     // Repeated: counts once.
     for (let again = 0; again < 4; again += 1) expect((await ask('wrong-0')).status).toBe(401);
@@ -105,7 +104,7 @@ describe('limits of requests', () => {
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect(outcome(await signIn('wrong-6'))).toEqual([429, 'too_many_requests']);
     expect((await ask(ALICE)).status).toBe(200);
-    expect((await signIn(ALICE)).status).toBe(200);
+    expect((await signIn(ADA_ADMIN)).status).toBe(200);
   });
 
   test('refuse further preview hosts of an address that asked for five unknown ones, but no live one', async () => {

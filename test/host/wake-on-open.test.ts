@@ -48,7 +48,7 @@ async function open(key?: string, more: object = {}): ReturnType<PreviewVisitors
   const opened = await v.open(key, { wake: 'opened', ...more });
   return opened.entry.needs === 'wait' ? open(key, more) : opened;
 }
-const press = (more: object) => open(undefined, { ...more, wake: 'pressed' });
+const press = (more: object, key?: string) => open(key, { ...more, wake: 'pressed' });
 const byName = { preview: '' };
 
 beforeEach(async () => {
@@ -108,6 +108,14 @@ describe.each(['stopped', 'stopped and reaped'])('a preview that is %s', (how) =
     expect(await state()).toBe('stopped');
     expect((await press(waking)).entry.ticket).toBeDefined();
     expect(await state()).toBe('running');
+  });
+
+  test('does not start for strangers who know the password', async () => {
+    await v.setLevel('password', { password: 'open sesame' });
+    const password = { ...byName, password: 'open sesame' };
+    await sleep();
+    for (const key of [BOB, undefined]) expect((await press(password, key)).entry.needs).toBe('owner');
+    expect(await state()).toBe('stopped');
   });
 
   test('does not start by a link that is revoked or used up', async () => {

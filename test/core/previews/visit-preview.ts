@@ -1,3 +1,4 @@
+import { Passwords } from '#core/auth/passwords.ts';
 import {
   type AccessDeps,
   admitVisitor,
@@ -12,6 +13,7 @@ export async function visitPreview(
   deps: AccessDeps,
   asked: { readonly preview: Preview; readonly visitor: Visitor },
 ): Promise<Entry> {
-  const admitted = await admitVisitor(deps, asked);
+  const passwords = new Passwords(30, deps.clock);
+  const admitted = await admitVisitor({ ...deps, passwords }, asked);
   return admitted.kind === 'passes' ? enterPreview(deps, { ...asked, admitted }) : admitted;
 }

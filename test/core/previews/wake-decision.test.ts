@@ -13,7 +13,7 @@ const UNSEEN: Readonly<Record<string, Pick<Opening, 'method' | 'headers'>>> = {
 };
 const WAYS = {
   'the level': 'level',
-  'the URL': 'url',
+  'the URL or the password': 'secret',
   'a link': { mayWake: false },
   'a link that may wake': { mayWake: true },
 } as const;
@@ -21,15 +21,15 @@ const WAYS = {
 /** By visitor and way in: what opening, and pressing the button, lead to. */
 const TABLE = [
   ['owner', 'the level', 'wake', 'wake'],
-  ['owner', 'the URL', 'wake', 'wake'],
+  ['owner', 'the URL or the password', 'wake', 'wake'],
   ['owner', 'a link', 'wake', 'wake'],
   ['owner', 'a link that may wake', 'wake', 'wake'],
   ['person', 'the level', 'wake', 'wake'],
-  ['person', 'the URL', 'refuse', 'refuse'],
+  ['person', 'the URL or the password', 'refuse', 'refuse'],
   ['person', 'a link', 'refuse', 'refuse'],
   ['person', 'a link that may wake', 'wake', 'wake'],
   ['anonymous', 'the level', 'refuse', 'refuse'],
-  ['anonymous', 'the URL', 'refuse', 'refuse'],
+  ['anonymous', 'the URL or the password', 'refuse', 'refuse'],
   ['anonymous', 'a link', 'refuse', 'refuse'],
   ['anonymous', 'a link that may wake', 'ask', 'wake'],
 ] as const;
