@@ -231,17 +231,21 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
  * it.
  * @param frameAncestors origins that may show the app in a frame even if the app forbids frames:
  * the console's
+ * @param isLimited it is not open to everyone: no other page shows it in a frame (clickjacking),
+ * unless the app itself says who may
  */
 export function responseHeaders(
   head: ResponseHead,
   view: PreviewView,
   frameAncestors: readonly string[],
+  isLimited = false,
 ): string[] {
   const out: string[] = [];
   const dropped = namedInConnection(head.connection.slice(1));
   const { rawHeaders } = head;
   const frameOptions: string[] = [];
   let limitsFrames = false;
+  let saysWho = false;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
     const value = rawHeaders[at + 1] as string;
@@ -256,12 +260,16 @@ export function responseHeaders(
     else if (lower === 'content-security-policy') {
       const policies = withFrameAncestors(value, frameAncestors);
       limitsFrames ||= policies.limitsFrames;
+      saysWho ||= /frame-ancestors/i.test(value);
       out.push(name, policies.value);
     } else out.push(name, value);
   }
   // Browsers ignore X-Frame-Options next to frame-ancestors (CSP 3 section 6.4.2.2), and it cannot
   // name the console.
   if (frameOptions.length > 0 && !limitsFrames) out.push(...framing(frameOptions, frameAncestors));
+  else if (isLimited && frameOptions.length === 0 && !saysWho) {
+    out.push('Content-Security-Policy', ["frame-ancestors 'self'", ...frameAncestors].join(' '));
+  }
   if (head.contentLength !== undefined && head.status !== 204) {
     out.push('Content-Length', String(head.contentLength));
   }

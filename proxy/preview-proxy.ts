@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { endWith } from './front/raw-answer.ts';
 import type { AccessGate, Visit } from './access/access-gate.ts';
 import { answerPreflight, enter, sendAway } from './access/entrance.ts';
+import { isForeign } from './access/foreign-request.ts';
 import { answerWithScript } from './localhost/localhost-script.ts';
 import { HttpExchange } from './exchange/http-exchange.ts';
 import { PreviewBackend } from './exchange/preview-backend.ts';
@@ -123,6 +124,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
       const location = deps.gate?.wake(req, entered.token);
       return location === undefined ? { page: 'expired', context: entered } : { location };
     }
+    if (access?.byCookie === true && isForeign(req, own.view)) return { page: 'foreign_origin' };
     const sibling = path?.kind === 'sibling' ? path : undefined;
     const served = sibling === undefined ? own : findBelow(sibling, own, access?.visit);
     if (served === undefined) return { page: 'not_open', context: { targetPort: sibling?.targetPort } };

@@ -36,14 +36,19 @@ export interface AccessGateDeps {
 }
 
 export type AccessDecision =
-  | { readonly kind: 'passes'; readonly visit?: Visit; readonly setCookie?: string }
+  | {
+      readonly kind: 'passes';
+      readonly visit?: Visit;
+      /** Whether a browser has added what lets the visitor pass, by itself. */
+      readonly byCookie?: boolean;
+      readonly setCookie?: string;
+    }
   /** A person may sign in there. */
   | { readonly kind: 'opens'; readonly location: string }
   | { readonly kind: 'refused' };
 
 /** One visitor of one preview. */
 export interface Visit {
-  readonly token: string;
   readonly epoch: number;
   readonly link: string | undefined;
   readonly level: string | undefined;
@@ -73,8 +78,18 @@ const IDLE_MS = 3_600_000;
 const RENEW_MS = 300_000;
 /** Tolerated difference between the clocks of functions and guests, in milliseconds. */
 const SKEW_MS = 60_000;
-/** Visits, and used tickets, of one serving process. */
-const MAX_REMEMBERED = 10_000;
+/** Used tickets of one preview. */
+const MAX_USED = 10_000;
+/** Visits of one preview by links, and as many by each level. */
+const MAX_VISITS = 1_000;
+
+/** What is known of one preview. */
+interface PreviewMemory {
+  /** By the value of their cookie. */
+  readonly visits: Map<string, Visit>;
+  /** Ids of used tickets, and when they may be forgotten. */
+  readonly used: Map<string, number>;
+}
 
 /**
  * Lets visitors with a visit pass to previews that are not open to everyone. A visit begins with a
@@ -83,9 +98,8 @@ const MAX_REMEMBERED = 10_000;
  */
 export class AccessGate {
   readonly #deps: AccessGateDeps;
-  readonly #visits = new Map<string, Visit>();
-  /** Ids of used tickets, and when they may be forgotten. */
-  readonly #used = new Map<string, number>();
+  /** By token: what happens at one preview displaces nothing of another. */
+  readonly #previews = new Map<string, PreviewMemory>();
 
   constructor(deps: AccessGateDeps) {
     this.#deps = deps;
@@ -99,17 +113,19 @@ export class AccessGate {
       const [id, visit] = found;
       const now = this.#deps.now();
       visit.lastsUntil = Math.min(now + IDLE_MS, visit.until);
-      if (now - visit.sentAt < RENEW_MS) return { kind: 'passes', visit };
+      if (now - visit.sentAt < RENEW_MS) return { kind: 'passes', visit, byCookie: true };
       visit.sentAt = now;
-      return { kind: 'passes', visit, setCookie: cookie(id) };
+      return { kind: 'passes', visit, byCookie: true, setCookie: cookie(id) };
     }
     const header = req.headers[PASS_HEADER];
-    const pass = typeof header === 'string' ? header : onlyCookie(req.headers.cookie, PASS_COOKIE);
-    if (pass !== undefined) {
-      const claims = this.#deps.read('pass', pass, target);
-      if (claims === undefined || !this.#isValid(claims, access, audience)) return { kind: 'refused' };
-      return { kind: 'passes', visit: visitOf(claims, target.token, this.#deps.now()) };
+    const [pass] = typeof header === 'string' ? [header] : cookiesNamed(req.headers.cookie, PASS_COOKIE);
+    const claims = pass === undefined ? undefined : this.#deps.read('pass', pass, target);
+    if (claims !== undefined && this.#isValid(claims, access, audience)) {
+      const visit = visitOf(claims, this.#deps.now());
+      return { kind: 'passes', visit, byCookie: header === undefined };
     }
+    // A cookie that is not valid may be the app's: it must not lock its visitors out.
+    if (header !== undefined) return { kind: 'refused' };
     const location = isNavigation(req) ? this.#deps.openUrl(target, req.url ?? '/') : undefined;
     return location === undefined ? { kind: 'refused' } : { kind: 'opens', location };
   }
@@ -140,11 +156,13 @@ export class AccessGate {
     const { access, token } = target;
     if (!isLimited(access)) return 'open';
     const claims = this.#deps.read('enter', ticket, target);
-    if (claims === undefined || !this.#isValid(claims, access, audience) || !this.#use(claims))
-      return undefined;
+    if (claims === undefined || !this.#isValid(claims, access, audience)) return undefined;
+    const memory = this.#memoryOf(token);
+    if (!this.#use(claims, memory)) return undefined;
     const id = randomBytes(32).toString('base64url');
-    this.#visits.set(id, visitOf(claims, token, this.#deps.now()));
-    forgetOldest(this.#visits);
+    const visit = visitOf(claims, this.#deps.now());
+    memory.visits.set(id, visit);
+    forgetOldest(memory.visits, visit);
     return { cookie: cookie(id) };
   }
 
@@ -175,24 +193,52 @@ export class AccessGate {
     );
   }
 
-  /** False if the ticket was used, or if more are in use than can be remembered. */
-  #use({ id, expiresAt }: TicketClaims): boolean {
-    const now = this.#deps.now();
-    for (const [used, until] of this.#used) {
-      if (until > now) break;
-      this.#used.delete(used);
+  /** Drops those of previews without visits and used tickets: previews end, and tokens change. */
+  #memoryOf(token: string): PreviewMemory {
+    const known = this.#previews.get(token);
+    if (known !== undefined) return known;
+    for (const [other, memory] of this.#previews) {
+      this.#forgetEnded(memory);
+      if (memory.visits.size === 0 && memory.used.size === 0) this.#previews.delete(other);
     }
-    if (this.#used.has(id) || this.#used.size >= MAX_REMEMBERED) return false;
-    this.#used.set(id, expiresAt + SKEW_MS);
+    const memory: PreviewMemory = { visits: new Map(), used: new Map() };
+    this.#previews.set(token, memory);
+    return memory;
+  }
+
+  #forgetEnded({ visits, used }: PreviewMemory): void {
+    const now = this.#deps.now();
+    for (const [id, { lastsUntil }] of visits) if (lastsUntil <= now) visits.delete(id);
+    for (const [id, until] of used) if (until <= now) used.delete(id);
+  }
+
+  /** False if the ticket was used, or if more are in use than can be remembered. */
+  #use({ id, expiresAt }: TicketClaims, { used }: PreviewMemory): boolean {
+    const now = this.#deps.now();
+    for (const [other, until] of used) {
+      if (until > now) break;
+      used.delete(other);
+    }
+    if (used.has(id) || used.size >= MAX_USED) return false;
+    used.set(id, expiresAt + SKEW_MS);
     return true;
   }
 
+  /**
+   * The visit of the only cookie that has one. An app may set another cookie of this name at its
+   * host: it must not lock its visitors out.
+   */
   #visitOf(header: string | undefined, token: string, access: AccessPolicy): [string, Visit] | undefined {
-    const id = onlyCookie(header, VISIT_COOKIE);
-    const visit = id === undefined ? undefined : this.#visits.get(id);
-    if (id === undefined || visit === undefined || visit.token !== token) return undefined;
+    const visits = this.#previews.get(token)?.visits;
+    if (visits === undefined) return undefined;
+    const found = cookiesNamed(header, VISIT_COOKIE).flatMap((id): [string, Visit][] => {
+      const visit = visits.get(id);
+      return visit === undefined ? [] : [[id, visit]];
+    });
+    const [[id, visit] = []] = found;
+    if (id === undefined || visit === undefined || found.length > 1) return undefined;
     if (visit.lastsUntil > this.#deps.now() && this.isAllowed(visit, access)) return [id, visit];
-    this.#visits.delete(id);
+    visits.delete(id);
     return undefined;
   }
 }
@@ -223,15 +269,27 @@ function isLimited(access: AccessPolicy | undefined): access is AccessPolicy {
   return access !== undefined && access.level !== OPEN.level;
 }
 
-function visitOf({ epoch, link, level, about, until }: TicketClaims, token: string, now: number): Visit {
-  return { token, epoch, link, level, about, until, lastsUntil: Math.min(now + IDLE_MS, until), sentAt: now };
+function visitOf({ epoch, link, level, about, until }: TicketClaims, now: number): Visit {
+  return { epoch, link, level, about, until, lastsUntil: Math.min(now + IDLE_MS, until), sentAt: now };
 }
 
-function forgetOldest(entries: Map<string, unknown>): void {
-  for (const [oldest] of entries) {
-    if (entries.size <= MAX_REMEMBERED) break;
-    entries.delete(oldest);
+/**
+ * Drops the visit that was not used for the longest time, of those that came the same way: any
+ * number of strangers with a link displace no person who has signed in.
+ */
+function forgetOldest(visits: Map<string, Visit>, added: Visit): void {
+  let count = 0;
+  let oldest: string | undefined;
+  let lastsUntil = Infinity;
+  for (const [id, visit] of visits) {
+    const isAlike = (visit.link === undefined) === (added.link === undefined) && visit.level === added.level;
+    if (!isAlike) continue;
+    count += 1;
+    if (visit.lastsUntil >= lastsUntil) continue;
+    oldest = id;
+    ({ lastsUntil } = visit);
   }
+  if (count > MAX_VISITS && oldest !== undefined) visits.delete(oldest);
 }
 
 function cookie(id: string): string {
@@ -239,16 +297,16 @@ function cookie(id: string): string {
 }
 
 /**
- * If several cookies have the name, none is trusted. Only spaces and tabs are trimmed: browsers do
- * not treat a name after other white space as `__Host-`.
+ * Only spaces and tabs are trimmed: browsers do not treat a name after other white space as
+ * `__Host-`.
  */
-function onlyCookie(header: string | undefined, name: string): string | undefined {
-  if (header === undefined || !header.includes(name)) return undefined;
-  const values = header
+function cookiesNamed(header: string | undefined, name: string): readonly string[] {
+  if (header === undefined || !header.includes(name)) return [];
+  return header
     .split(';')
     .map((each) => each.replace(/^[ \t]+|(?<![ \t])[ \t]+$/g, ''))
-    .filter((each) => each.startsWith(`${name}=`));
-  return values.length === 1 ? values[0]?.slice(name.length + 1) : undefined;
+    .filter((each) => each.startsWith(`${name}=`))
+    .map((each) => each.slice(name.length + 1));
 }
 
 /** The page in a frame cannot sign in: the page that it would be sent to refuses frames. */

@@ -8,6 +8,8 @@ import type { AccessGate } from './access-gate.ts';
 /** A ticket and a path, in bytes. */
 const MAX_FORM = 16 * 1024;
 const MAX_PATH = 4 * 1024;
+/** How long the form may take, in milliseconds. */
+const FORM_MS = 10_000;
 
 /**
  * Begins the visit of a browser, which posts a form with `ticket` and `path`, and sends it to the
@@ -83,7 +85,7 @@ function localPath(path: string | null | undefined): string {
   return !path.startsWith('/.porthole/') || ownPath(path)?.kind === 'sibling' ? path : '/';
 }
 
-/** Undefined if it is too large, or its client is gone. */
+/** Undefined if it is too large or too slow, or its client is gone. */
 function readForm(req: IncomingMessage): Promise<URLSearchParams | undefined> {
   const { promise, resolve } = Promise.withResolvers<URLSearchParams | undefined>();
   const parts: Buffer[] = [];
@@ -96,5 +98,6 @@ function readForm(req: IncomingMessage): Promise<URLSearchParams | undefined> {
   req.on('end', () => resolve(new URLSearchParams(Buffer.concat(parts).toString())));
   req.on('error', () => resolve(undefined));
   req.on('close', () => resolve(undefined));
-  return promise;
+  const timer = setTimeout(() => resolve(undefined), FORM_MS);
+  return promise.finally(() => clearTimeout(timer));
 }

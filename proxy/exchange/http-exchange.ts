@@ -225,8 +225,10 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#rewriter = this.#rewriterOf(head);
     // The length of a page that gets an element differs from the app's.
     const framed = this.#rewriter instanceof ElementInsertion ? { ...head, contentLength: undefined } : head;
-    const sent = responseHeaders(framed, view, this.#deps.frameAncestors(this.#backend.target));
-    const headers = this.#admitted.visit === undefined ? sent : privateHeaders(sent);
+    const isLimited = this.#admitted.visit !== undefined;
+    const ancestors = this.#deps.frameAncestors(this.#backend.target);
+    const sent = responseHeaders(framed, view, ancestors, isLimited);
+    const headers = isLimited ? privateHeaders(sent) : sent;
     if (this.#admitted.setCookie !== undefined) headers.push('Set-Cookie', this.#admitted.setCookie);
     this.#res.writeHead(head.status, head.reason, headers);
     this.#deps.metrics.answered(head.status, 'app');

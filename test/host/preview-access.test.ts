@@ -176,6 +176,33 @@ describe('the app', () => {
     expect(headers['x-porthole-viewer']).toBeUndefined();
   });
 
+  test('is used by no page of another site, or of another preview', async () => {
+    const cookie = await v.enter(ALICE);
+    const foreign = { cookie, origin: 'http://mallory-preview.localhost' };
+    for (const site of ['same-site', 'cross-site']) {
+      const image = { cookie, 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': site };
+      for (const headers of [image, { ...foreign, 'sec-fetch-site': site }]) {
+        const { status, headers: sent } = await v.get('/', headers);
+        expect([status, sent['x-porthole-status']]).toEqual([403, 'foreign_origin']);
+      }
+      const link = { cookie, 'sec-fetch-mode': 'navigate', 'sec-fetch-site': site };
+      expect((await v.get('/', link)).status).toBe(200);
+    }
+    // At the level link there is no visit to protect, and the app itself answers other sites.
+    await v.setLevel('link');
+    expect(await v.seen(foreign)).toBe(true);
+  });
+
+  test('is shown in no frame but the console’s, and at the level link in any', async () => {
+    const policies = async (headers: Readonly<Record<string, string>> = {}) =>
+      (await v.get('/', headers)).headers['content-security-policy'];
+    const policy = await policies({ cookie: await v.enter(ALICE) });
+    expect(policy).toContain(`frame-ancestors 'self' `);
+    expect(policy).toContain(v.porthole.host.url);
+    await v.setLevel('link');
+    expect(await policies()).toBeUndefined();
+  });
+
   test('is kept by no shared cache', async () => {
     const cookie = await v.enter(ALICE);
     expect((await v.get('/cached', { cookie })).headers['cache-control']).toBe('private, max-age=60');

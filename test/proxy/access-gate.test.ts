@@ -90,6 +90,11 @@ const CALLERS: Readonly<Record<string, readonly [() => Record<string, string>, p
     false,
   ],
   'two visits': [() => ({ cookie: `${entered()}; ${entered()}` }), false],
+  'a visit and a cookie that the app has set': [
+    () => ({ cookie: `__Host-porthole-view=x; ${entered()}; __Host-porthole-pass=x` }),
+    true,
+  ],
+  'a pass that the app has set': [() => ({ cookie: '__Host-porthole-pass=x' }), false],
   'a visit of a sibling': [() => ({ cookie: entered({}, target(LIMITED, 'other')) }), false],
   'a pass': [() => ({ 'x-porthole-pass': ticket({}, 'pass') }), true],
   'a pass in a cookie': [() => ({ cookie: `__Host-porthole-pass=${ticket({}, 'pass')}` }), true],
@@ -109,7 +114,7 @@ describe('the decision about a request', () => {
     const [show, passes] = CALLERS[caller] as (typeof CALLERS)[string];
     const shown = show();
     const answer = decide({ ...REQUESTS[kind as keyof typeof REQUESTS], ...shown }, { ...LIMITED, level });
-    // Who shows a pass is a program.
+    // Who shows a pass in a header is a program.
     const mayOpen = OPENS.has(kind) && shown['x-porthole-pass'] === undefined;
     expect(answer.kind).toBe(level === 'link' || passes ? 'passes' : mayOpen ? 'opens' : 'refused');
   });
@@ -163,6 +168,13 @@ describe('a ticket', () => {
     expect(gate.enter(ticket(), target(LIMITED), HOST)).toBeDefined();
   });
 
+  test('of one preview is accepted although too many of another are in use', () => {
+    const other = target(LIMITED, 'other');
+    for (let at = 0; at < 10_000; at += 1) gate.enter(ticket(), other, HOST);
+    expect(gate.enter(ticket(), other, HOST)).toBeUndefined();
+    expect(gate.enter(ticket(), target(LIMITED), HOST)).toBeDefined();
+  });
+
   test('is not needed at the level link', () => {
     expect(gate.enter('anything', target({ ...LIMITED, level: 'link' }), HOST)).toBe('open');
   });
@@ -202,6 +214,23 @@ describe('a visit', () => {
     expect(gate.isAllowed(visit, access)).toBe(false);
     expect(decide({ cookie }, access).kind).toBe('refused');
     expect(decide({ cookie }, LIMITED).kind).toBe('refused');
+  });
+
+  test('in use is displaced by no visit of another preview, and by none that came another way', () => {
+    const [bob, dave] = [entered({ level: 'org' }), entered({ link: 'lnk_1', level: 'link' })];
+    now += 1;
+    for (let at = 0; at < 2_000; at += 1) entered({ level: 'org' }, target(LIMITED, 'other'));
+    for (let at = 0; at < 999; at += 1) entered({ link: 'lnk_2', level: 'link' });
+    // Used last, and not the one that came first.
+    now += 1;
+    expect(decide({ cookie: dave }, LIMITED).kind).toBe('passes');
+    now += 1;
+    for (let at = 0; at < 998; at += 1) entered({ link: 'lnk_2', level: 'link' });
+    expect(decide({ cookie: dave }, LIMITED).kind).toBe('passes');
+    now += 1;
+    for (let at = 0; at < 2_000; at += 1) entered({ link: 'lnk_2', level: 'link' });
+    expect(decide({ cookie: dave }, LIMITED).kind).toBe('refused');
+    expect(decide({ cookie: bob }, LIMITED).kind).toBe('passes');
   });
 
   test('is needed by requests that began when the preview was open to everyone', () => {

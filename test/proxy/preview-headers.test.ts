@@ -102,7 +102,12 @@ describe('a URL of the app’s own address leads to the preview', () => {
 });
 
 /** The client's headers of a response with these headers. */
-function passed(rawHeaders: readonly string[], connection = '', ancestors: readonly string[] = [CONSOLE]) {
+function passed(
+  rawHeaders: readonly string[],
+  connection = '',
+  ancestors: readonly string[] = [CONSOLE],
+  isLimited = false,
+) {
   const head = {
     status: 200,
     reason: 'OK',
@@ -112,7 +117,7 @@ function passed(rawHeaders: readonly string[], connection = '', ancestors: reado
     chunked: true,
     keepAlive: true,
   };
-  const headers = responseHeaders(head, view, ancestors);
+  const headers = responseHeaders(head, view, ancestors, isLimited);
   expect(headers.splice(-4)).toEqual(['Referrer-Policy', 'same-origin', 'X-Robots-Tag', 'noindex, nofollow']);
   return headers;
 }
@@ -170,6 +175,22 @@ describe('an app that forbids frames', () => {
     expect(passed(['X-Frame-Options', 'ALLOW-FROM x'])).toEqual(['X-Frame-Options', 'ALLOW-FROM x']);
   });
 });
+
+test.each([
+  [[], [`frame-ancestors 'self' ${CONSOLE}`]],
+  [
+    ['Content-Security-Policy', `img-src *`],
+    ['img-src *', `frame-ancestors 'self' ${CONSOLE}`],
+  ],
+  [['Content-Security-Policy', `frame-ancestors *`], [`frame-ancestors * ${CONSOLE}`]],
+  [['X-Frame-Options', 'DENY'], [`frame-ancestors ${CONSOLE}`]],
+])(
+  'lets no other page show a preview that is not open to everyone, unless the app does: %j',
+  (sent, policies) => {
+    const headers = passed(sent, '', [CONSOLE], true);
+    expect(headers.filter((_, at) => headers[at - 1] === 'Content-Security-Policy')).toEqual(policies);
+  },
+);
 
 test('cannot set a cookie in the place of the console’s', () => {
   const names = ['https://a', undefined].flatMap((origin) => [sessionCookie(origin), signInCookie(origin)]);
