@@ -108,7 +108,7 @@ suite('the console in Firefox', firefoxMissing, () => {
         const { url } = porthole.host;
         const pages = [
           [url, named('a', 'Pricing page')],
-          [`${url}/runs/${runId}`, '.page-head .state.good'],
+          [`${url}/runs/${runId}`, '.page-head:not(:has(.state))'],
           [`${url}/sandboxes`, 'table a'],
           [`${url}/tools`, named('a', 'Check')],
           [`${url}/tools/${toolId}`, '>>> .cm-content'],
