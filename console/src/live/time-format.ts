@@ -35,6 +35,7 @@ export function timeFormat(): TimeFormat {
 
 export function chooseTimeFormat(format: TimeFormat): void {
   current = format;
+  formats.clear();
   localStorage.setItem(KEY, `${format.hours} ${format.language}`);
   for (const listener of listeners) listener();
 }
@@ -46,21 +47,29 @@ export function onTimeFormat(listener: () => void): () => void {
 }
 
 const HOUR_CYCLES = { locale: undefined, '12': 'h12', '24': 'h23' } as const;
-const DAY = { year: 'numeric', month: 'numeric', day: 'numeric' } as const;
 const TIME = { hour: 'numeric', minute: '2-digit', second: '2-digit' } as const;
+const MOMENT = { year: 'numeric', month: 'numeric', day: 'numeric', ...TIME } as const;
+const DATE = { dateStyle: 'medium' } as const;
+
+/** By their options: to make one takes longer than to write a hundred times. */
+const formats = new Map<Intl.DateTimeFormatOptions, Intl.DateTimeFormat>();
 
 function formatted(at: string | number | Date, options: Intl.DateTimeFormatOptions): string {
   const { language, hours } = current;
-  const hourCycle = HOUR_CYCLES[hours];
-  return new Intl.DateTimeFormat(language === '' ? undefined : language, {
-    ...options,
-    ...(hourCycle !== undefined && options.hour !== undefined && { hourCycle }),
-  }).format(new Date(at));
+  const hourCycle = options.hour === undefined ? undefined : HOUR_CYCLES[hours];
+  const format =
+    formats.get(options) ??
+    new Intl.DateTimeFormat(language === '' ? undefined : language, {
+      ...options,
+      ...(hourCycle !== undefined && { hourCycle }),
+    });
+  formats.set(options, format);
+  return format.format(new Date(at));
 }
 
 /** A date and a time: `29/11/2026, 14:05:00`. */
 export function formatMoment(at: string | number | Date): string {
-  return formatted(at, { ...DAY, ...TIME });
+  return formatted(at, MOMENT);
 }
 
 /** A time of today: `14:05:00`. */
@@ -70,5 +79,5 @@ export function formatTimeOfDay(at: string | number | Date): string {
 
 /** A date: `29 Nov 2026`. */
 export function formatDate(at: string | number | Date): string {
-  return formatted(at, { dateStyle: 'medium' });
+  return formatted(at, DATE);
 }
