@@ -6,6 +6,7 @@ import { formatMoment } from '../live/time-format.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Ago, Button, Check, Choice, formText, Pending, Problem, TextInput } from '../parts/elements.tsx';
+import { RevokeButton } from '../parts/revoke-button.tsx';
 import { ShownOnce } from '../parts/shown-once.tsx';
 import {
   linkEnd,
@@ -65,7 +66,17 @@ export function PreviewLinks({ token, access: { level, maximum } }: PreviewLinks
           {value.links.map((link) => (
             <li key={link.id}>
               <LinkText link={link} />
-              <RevokeLink token={token} link={link} onChange={reload} />
+              <RevokeButton
+                name={plainText(link.label, 100)}
+                action="Revoke link"
+                onRevoke={() =>
+                  call('DELETE /v1/previews/{id}/links/{linkId}', {
+                    path: { id: token, linkId: link.id },
+                  }).then(reload)
+                }
+              >
+                Those who came by it lose the app at once. This cannot be undone.
+              </RevokeButton>
             </li>
           ))}
         </ul>
@@ -147,34 +158,6 @@ function ViewerText({ viewer, links }: ViewerTextProps) {
         <Ago at={viewer.last_at} />
       </span>
     </span>
-  );
-}
-
-interface RevokeLinkProps {
-  readonly token: string;
-  readonly link: PreviewLink;
-  readonly onChange: () => void;
-}
-
-function RevokeLink({ token, link, onChange }: RevokeLinkProps) {
-  const words = plainText(link.label, 100);
-  return (
-    <FormDialog
-      trigger={
-        <Button variant="danger" aria-label={`Revoke ${words}`}>
-          Revoke
-        </Button>
-      }
-      title={`Revoke ${words}?`}
-      action="Revoke link"
-      danger
-      onSubmit={async () => {
-        await call('DELETE /v1/previews/{id}/links/{linkId}', { path: { id: token, linkId: link.id } });
-        onChange();
-      }}
-    >
-      <p>Those who came by it lose the app at once. This cannot be undone.</p>
-    </FormDialog>
   );
 }
 

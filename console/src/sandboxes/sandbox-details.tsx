@@ -4,9 +4,9 @@ import { formatMebibytes, timeLeft } from '../live/clock.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer, useAttempt, useNow } from '../live/use-live.ts';
 import { networkWords } from '../network/network-changes.ts';
-import { FormDialog } from '../parts/dialog-form.tsx';
 import { CopiedId } from '../parts/copy-text.tsx';
 import { Ago, Button, Fact, Problem } from '../parts/elements.tsx';
+import { RevokeButton } from '../parts/revoke-button.tsx';
 
 type Detail = Answer<'GET /v1/sandbox/{id}'>;
 
@@ -141,24 +141,17 @@ function Delegations({ sandboxId }: { readonly sandboxId: string }) {
                 </td>
                 <td>
                   <div className="tools">
-                    <FormDialog
-                      trigger={
-                        <Button variant="danger" aria-label={`Revoke what ${label ?? id} may`}>
-                          Revoke
-                        </Button>
-                      }
-                      title={`Revoke what ${label ?? 'they'} may?`}
+                    <RevokeButton
+                      name={`what ${label ?? id} may`}
                       action="Revoke it"
-                      danger
-                      onSubmit={async () => {
-                        await call('DELETE /v1/sandbox/{id}/delegations/{delegation_id}', {
+                      onRevoke={() =>
+                        call('DELETE /v1/sandbox/{id}/delegations/{delegation_id}', {
                           path: { id: sandboxId, delegation_id: id },
-                        });
-                        reload();
-                      }}
+                        }).then(reload)
+                      }
                     >
-                      <p>At once and everywhere: what was begun with it ends.</p>
-                    </FormDialog>
+                      At once and everywhere: what was begun with it ends.
+                    </RevokeButton>
                   </div>
                 </td>
               </tr>

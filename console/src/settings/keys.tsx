@@ -18,6 +18,7 @@ import {
   Problem,
   TextInput,
 } from '../parts/elements.tsx';
+import { RevokeButton } from '../parts/revoke-button.tsx';
 import { ShownOnce } from '../parts/shown-once.tsx';
 
 type Key = Answer<'GET /api/keys'>['keys'][number];
@@ -151,7 +152,13 @@ function KeyTable({ keys, showsOwner, onChange }: KeyTableProps) {
             </td>
             <td>
               <div className="tools">
-                <RevokeKey of={key} onChange={onChange} />
+                <RevokeButton
+                  name={plainText(key.name, 100)}
+                  action="Revoke key"
+                  onRevoke={() => call('DELETE /api/keys/{id}', { path: { id: key.key_id } }).then(onChange)}
+                >
+                  Programs that use it lose access at once. This cannot be undone.
+                </RevokeButton>
               </div>
             </td>
           </tr>
@@ -172,34 +179,6 @@ function Expiry({ at, before = '' }: { readonly at: string; readonly before?: st
       {before}
       {formatDate(at)}
     </time>
-  );
-}
-
-function RevokeKey({
-  of: { key_id: id, name },
-  onChange,
-}: {
-  readonly of: Key;
-  readonly onChange: () => void;
-}) {
-  const words = plainText(name, 100);
-  return (
-    <FormDialog
-      trigger={
-        <Button variant="danger" aria-label={`Revoke ${words}`}>
-          Revoke
-        </Button>
-      }
-      title={`Revoke ${words}?`}
-      action="Revoke key"
-      danger
-      onSubmit={async () => {
-        await call('DELETE /api/keys/{id}', { path: { id } });
-        onChange();
-      }}
-    >
-      <p>Programs that use it lose access at once. This cannot be undone.</p>
-    </FormDialog>
   );
 }
 
