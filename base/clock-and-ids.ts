@@ -40,6 +40,8 @@ export interface Ids {
   apiKeyId(): string;
   /** `porthole_` + 48 hexadecimal digits (192 random bits): the API key itself, a secret. */
   apiKey(): string;
+  /** `ckp_` + ULID. */
+  checkpoint(): string;
   /** `lnk_` + ULID. */
   link(): string;
   /** `msg_` + ULID. */

@@ -2,6 +2,7 @@ import type { ApprovalRecords, PolicyRecords } from './approvals/approval-store.
 import type { ApiKeyRecords } from './auth/api-key-store.ts';
 import type { AccessRecords } from './previews/access-store.ts';
 import type { ArchiveRecords } from './archives/archive-store.ts';
+import type { CheckpointRecords } from './checkpoints/checkpoint-store.ts';
 import type { DelegationRecords } from './delegations/delegation-store.ts';
 import type {
   DraftRecords,
@@ -49,6 +50,7 @@ export interface Records {
   readonly sandboxEvents: SandboxEventRecords;
   readonly skills: SkillRecords;
   readonly archives: ArchiveRecords;
+  readonly checkpoints: CheckpointRecords;
   readonly looks: LookRecords;
   readonly inbox: InboxRecords;
   readonly viewers: ViewerRecords;

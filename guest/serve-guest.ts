@@ -188,7 +188,20 @@ function limitOwnConnections(server: Server): void {
   });
 }
 
-const FILE_AREAS = ['files', 'stat', 'list', 'search', 'mkdir', 'move', 'watch', 'upload', 'tar', 'skills'];
+const FILE_AREAS = [
+  'files',
+  'stat',
+  'list',
+  'search',
+  'mkdir',
+  'move',
+  'watch',
+  'upload',
+  'tar',
+  'tree',
+  'remove',
+  'skills',
+];
 
 const BY_SANDBOX = { kind: 'sandbox', id: null } as const;
 

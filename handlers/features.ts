@@ -43,6 +43,7 @@ import { runRoutes } from './runs/run-routes.ts';
 import { timelineRoutes } from './runs/timeline-routes.ts';
 import { viewerRoutes } from './runs/viewer-routes.ts';
 import { archiveRoutes } from './sandboxes/archive-routes.ts';
+import { checkpointRoutes } from './sandboxes/checkpoint-routes.ts';
 import { imageRoutes } from './sandboxes/image-routes.ts';
 import { mountRoutes } from './sandboxes/mount-routes.ts';
 import { getQuotaRoute } from './sandboxes/quota-route.ts';
@@ -111,6 +112,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...serverRoutes,
       ...portRoutes,
       ...sandboxStateRoutes,
+      ...checkpointRoutes,
       followSandboxRoute,
       ...imageRoutes,
       ...skillRoutes,

@@ -1,5 +1,6 @@
 import type { AppProbe } from '#core/previews/app-probe.ts';
 import type { ArchiveStore } from '#core/archives/archive-store.ts';
+import type { CheckpointDeps } from '#core/checkpoints/take-checkpoint.ts';
 import type { Authenticator, Tokens } from '#core/auth/authenticator.ts';
 import type { BucketMounter } from '#core/mounts/mount-bucket.ts';
 import type { WakingClock, Ids } from '#base/clock-and-ids.ts';
@@ -110,6 +111,8 @@ export interface Services {
         readonly keep: (sandbox: SandboxRecord, signal?: AbortSignal) => Promise<void>;
       }
     | undefined;
+  /** Where checkpoints are kept; undefined: nowhere. */
+  readonly checkpoints: Pick<CheckpointDeps, 'store' | 'limits'> | undefined;
   readonly schemas: SchemaValidator;
   readonly editor: EditorOptions;
   readonly toolPrograms: () => Promise<ToolPrograms>;

@@ -11,9 +11,11 @@ import type { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import { appProbe } from '#adapters/previews/http-app-probe.ts';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { DiskReserve } from '#adapters/system/disk-reserve.ts';
+import { folderArchiveStore } from '#adapters/system/folder-archive-store.ts';
 import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archive-store.ts';
 import { workerSchemaValidator } from '#adapters/editor/worker-schema-validator.ts';
 import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
+import type { ArchiveStore } from '#core/archives/archive-store.ts';
 import type { ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
 import { ARCHIVED_WITHIN_MS } from '#protocol/settings/shared-values.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
@@ -257,6 +259,7 @@ export async function openServices({
       mounter,
       buckets: config.buckets,
       archives,
+      checkpoints: await openCheckpoints(config, archives?.store, folderPath),
       terminals,
       schemas: workerSchemaValidator(),
       editor: config.editor,
@@ -304,6 +307,18 @@ export async function openServices({
 function signInOf({ oidc, serviceKey, apiKeys }: Config): Services['about']['signIn'] {
   if (oidc === undefined) return 'keys';
   return serviceKey === undefined && Object.keys(apiKeys).length === 0 ? 'oidc' : 'keys_and_oidc';
+}
+
+/** In the bucket of archives; on one machine without one, in the data folder. */
+async function openCheckpoints(
+  config: Config,
+  bucket: ArchiveStore | undefined,
+  folder: () => Promise<string>,
+): Promise<Services['checkpoints']> {
+  const limits = { maxBytes: config.checkpointBytes };
+  if (bucket !== undefined) return { store: bucket, limits };
+  if (!isOnOneMachine(config)) return undefined;
+  return { store: folderArchiveStore(await folder()), limits };
 }
 
 /** Archives workspaces in the configured bucket, and counts the outcomes. */

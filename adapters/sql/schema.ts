@@ -1,6 +1,7 @@
 import type { Generated, Insertable, Selectable } from 'kysely';
 import type { ApiKeyRecord } from '#core/auth/api-key-store.ts';
 import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
+import type { CheckpointHead, CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
 import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import type {
   SnapshotRecord,
@@ -213,6 +214,39 @@ export interface SqlSchema {
     size: number | string;
     left_out: number;
     created_at: string;
+  };
+  checkpoints: Columns<
+    Pick<
+      CheckpointRecord,
+      | 'id'
+      | 'owner'
+      | 'sandboxId'
+      | 'generation'
+      | 'family'
+      | 'parentId'
+      | 'label'
+      | 'cause'
+      | 'state'
+      | 'createdAt'
+      | 'image'
+      | 'files'
+      | 'leftOut'
+      | 'isConsistent'
+      | 'manifestSha256'
+      | 'baseId'
+    >
+  > & {
+    bytes: number | string;
+    stored_bytes: number | string;
+    /** JSON object of numbers. */
+    packs: string;
+    /** JSON lists. */
+    servers: string;
+    variables: string;
+  };
+  checkpoint_heads: Columns<CheckpointHead> & {
+    sandbox_id: string;
+    generation: number;
   };
   delegations: {
     id: string;
@@ -610,5 +644,26 @@ export const MIGRATIONS: readonly Migration[] = [
     create index preview_names_by_port on preview_names (run_id, target_port);
     create index preview_names_of_owner on preview_names (owner_org, owner_user);
     create index preview_names_by_release on preview_names (released_at)`,
+  },
+
+  // What sandboxes can go back to, and where each is in the tree of them.
+  {
+    name: '0032-checkpoints',
+    sql: `
+    create table checkpoints (
+      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, sandbox_id TEXT not null,
+      generation integer not null, family TEXT not null, parent_id TEXT, label TEXT,
+      cause TEXT not null, state TEXT not null, created_at TEXT not null, image TEXT,
+      files integer not null, bytes bigint not null, stored_bytes bigint not null,
+      left_out integer not null, is_consistent integer not null, manifest_sha256 TEXT not null,
+      base_id TEXT, packs TEXT not null, servers TEXT not null, variables TEXT not null);
+    create index checkpoints_of_sandbox on checkpoints (sandbox_id, generation, id);
+    create index checkpoints_of_family on checkpoints (family);
+    create index checkpoints_of_owner on checkpoints (owner_org, owner_user);
+    create index checkpoints_untidy on checkpoints (family) where state <> 'ready';
+    create table checkpoint_heads (
+      sandbox_id TEXT not null, generation integer not null, family TEXT not null,
+      checkpoint_id TEXT not null, made_id TEXT,
+      constraint checkpoint_heads_key primary key (sandbox_id, generation))`,
   },
 ];

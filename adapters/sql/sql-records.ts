@@ -9,6 +9,7 @@ import { accessRecords } from './access-records.ts';
 import { previewNames } from './preview-names.ts';
 import { approvalRecords } from './approval-records.ts';
 import { archiveRecords } from './archive-records.ts';
+import { checkpointRecords } from './checkpoint-records.ts';
 import { delegationRecords } from './delegation-records.ts';
 import { draftRecords } from './draft-records.ts';
 import { imageRecords } from './image-records.ts';
@@ -117,6 +118,7 @@ export function sqlRecords(
     sandboxEvents: sandboxEventRecords(session),
     skills: skillRecords(session),
     archives: archiveRecords(session),
+    checkpoints: checkpointRecords(session),
     looks: lookRecords(session, sealing),
     inbox: inboxRecords(session, sealing),
     viewers: viewerRecords(session),

@@ -20,6 +20,7 @@ export const randomIds: Ids = {
   delegation: () => `dlg_${ulid()}`,
   apiKeyId: () => `key_${ulid()}`,
   apiKey: () => `porthole_${randomBytes(24).toString('hex')}`,
+  checkpoint: () => `ckp_${ulid()}`,
   link: () => `lnk_${ulid()}`,
   message: () => `msg_${ulid()}`,
   look: () => `look_${ulid()}`,

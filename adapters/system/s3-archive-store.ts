@@ -52,9 +52,13 @@ export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3Arch
       }
     },
 
-    async get(key) {
+    async get(key, range) {
       try {
-        const { body } = await (await client()).getObject(key);
+        const bucketClient = await client();
+        const { body } =
+          range === undefined
+            ? await bucketClient.getObject(key)
+            : await bucketClient.getPartialObject(key, { offset: range.from, length: range.length });
         return body === null ? Readable.from([]) : Readable.fromWeb(body);
       } catch (error) {
         if (codeOf(error) === 'NoSuchKey') {

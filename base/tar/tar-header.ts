@@ -181,7 +181,7 @@ function octal(block: Buffer, from: number, length: number): number | undefined 
   return found === null ? undefined : Number.parseInt(found[1] ?? '0', 8);
 }
 
-interface HeaderFields {
+export interface HeaderFields {
   /** Bytes as Latin-1, at most 100; so is `linkName`. */
   readonly name: string;
   readonly mode: number;

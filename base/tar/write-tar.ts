@@ -1,4 +1,4 @@
-import { headerBlock, BLOCK } from './tar-header.ts';
+import { BLOCK, headerBlock, type HeaderFields, putHeader } from './tar-header.ts';
 
 /** Sizes of the two fields of a name, in bytes. */
 const NAME = 100;
@@ -56,6 +56,40 @@ function cut(path: string): { readonly prefix: string; readonly name: string } |
 }
 
 /** Fills the last block of contents. */
-function padding(size: number): Buffer {
+export function padding(size: number): Buffer {
   return Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
+}
+
+const GNU = 'ustar  \0';
+
+/**
+ * Writes the headers of an entry as GNU tar does, with names of any length, into `target`, which
+ * has room for them. Names are bytes, as Latin-1. Returns where they end.
+ */
+export function putGnuHeaders(
+  target: Buffer,
+  at: number,
+  fields: Omit<HeaderFields, 'magic' | 'prefix'>,
+): number {
+  const { name, linkName = '' } = fields;
+  let end = putLongName(target, at, 'L', name);
+  end = putLongName(target, end, 'K', linkName);
+  putHeader(target, end, { ...fields, name: shortened(name), linkName: shortened(linkName), magic: GNU });
+  return end + BLOCK;
+}
+
+/** GNU's header for a name that is too long for its field. */
+function putLongName(target: Buffer, at: number, type: 'L' | 'K', name: string): number {
+  if (name.length <= NAME) return at;
+  const size = name.length + 1;
+  putHeader(target, at, { name: '././@LongLink', mode: 0o644, size, mtime: 0, type, magic: GNU });
+  const padded = Math.ceil(size / BLOCK) * BLOCK;
+  target.fill(0, at + BLOCK, at + BLOCK + padded);
+  target.write(name, at + BLOCK, 'latin1');
+  return at + BLOCK + padded;
+}
+
+/** A truncated name must not end like a folder's. */
+function shortened(name: string): string {
+  return name.length > NAME ? name.slice(0, NAME - 1).replace(/\/$/, '_') : name;
 }

@@ -3,15 +3,18 @@ import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import type { Page, PageRequest } from '#base/reads.ts';
 
-/** Stores archives of workspaces. Every failure is `archive_error`, and can be retried. */
+/**
+ * Stores archives of workspaces, and objects of checkpoints. Every failure is `archive_error`, and
+ * can be retried.
+ */
 export interface ArchiveStore {
   /**
    * Stores the content under the key, all or nothing: until this resolves, the key keeps its
    * earlier content. Rejects with the error of the content, and on abort.
    */
   put(key: string, content: Readable, signal?: AbortSignal): Promise<void>;
-  /** The content as a stream. @throws PortholeError `archive_not_found` */
-  get(key: string): Promise<Readable>;
+  /** The content, or a range in bytes, as a stream. @throws PortholeError `archive_not_found` */
+  get(key: string, range?: { readonly from: number; readonly length: number }): Promise<Readable>;
   /** Does nothing if the key does not exist. */
   remove(key: string): Promise<void>;
 }

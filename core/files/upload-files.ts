@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { frameHead } from '#base/frames.ts';
 import { MAX_UPLOAD_FRAME, UPLOAD } from '#protocol/guest/files-protocol.ts';
 import { PortholeError } from '#base/errors.ts';
 import { done, type GuestProvider, query, send, UNPACKS_WITHIN_MS } from './guest-files.ts';
@@ -78,13 +79,6 @@ async function* frames(
     });
   }
   yield frameHead(UPLOAD.end, 0);
-}
-
-function frameHead(type: number, length: number): Buffer {
-  const head = Buffer.alloc(5);
-  head[0] = type;
-  head.writeUInt32BE(length, 1);
-  return head;
 }
 
 /**

@@ -36,6 +36,7 @@ async function destroy(
     for (const runId of await records.runs.inSandbox(id)) {
       await records.runs.complete(runId, clock.now(), [runCompleted()]);
     }
+    await records.checkpoints.markAllDeleted({ id, generation });
     await records.sandboxes.setObserved(id, 'destroyed', generation);
   });
 }

@@ -1,10 +1,12 @@
 import type { Dirent } from 'node:fs';
 import { PortholeError } from '../../base/errors.ts';
+import { splitText } from '../../base/split-text.ts';
 import { resolveWorkspacePath } from '../../base/workspace-path.ts';
+import { isTreePath, MAX_TREE_PATH } from '../../protocol/guest/tree-protocol.ts';
 import { at } from './at-calls.ts';
 import { type Calls, DirectoryWalker, entriesIn, errno, FOLDER, Yielder, ignoring } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
-import type { Workspace } from './workspace.ts';
+import { type Place, WalkError, type Workspace } from './workspace.ts';
 
 /**
  * Creates a folder and its parents. An existing folder does not change.
@@ -99,16 +101,9 @@ export async function deleteFile(workspace: Workspace, path: string, recursive: 
   const absolute = resolveWorkspacePath(path, 'path');
   try {
     using place = await workspace.walk(path, { last: 'keep' });
-    const { directory, name, names, stat, calls } = place;
-    if (stat === undefined) throw notFound(absolute, 'entry');
-    if (name === '.') throw wholeWorkspace('deleted');
-    if (!stat.isDirectory()) await calls.unlink(at(directory, name));
-    else {
-      if (recursive) {
-        await emptyFolder(calls, directory, name, (below) => workspace.isMounted([...names, ...below]));
-      }
-      await calls.rmdir(at(directory, name));
-    }
+    if (place.stat === undefined) throw notFound(absolute, 'entry');
+    if (place.name === '.') throw wholeWorkspace('deleted');
+    await deletePlace(workspace, place, recursive);
   } catch (error) {
     const why = errno(error);
     if (why === 'ENOENT') throw notFound(absolute, 'entry');
@@ -122,6 +117,37 @@ export async function deleteFile(workspace: Workspace, path: string, recursive: 
     }
     throw failure(error, path, 'entry');
   }
+}
+
+async function deletePlace(workspace: Workspace, place: Place, recursive: boolean): Promise<void> {
+  const { directory, name, names, stat, calls } = place;
+  if (stat?.isDirectory() !== true) return await calls.unlink(at(directory, name));
+  if (recursive) {
+    await emptyFolder(calls, directory, name, (below) => workspace.isMounted([...names, ...below]));
+  }
+  await calls.rmdir(at(directory, name));
+}
+
+/**
+ * Deletes entries of a tree, and what is in them; those that do not exist are skipped.
+ * @param paths as in `protocol/guest/tree-protocol`
+ * @throws PortholeError `invalid_request`, `workspace_archive_write_error`
+ */
+export async function removeAll(workspace: Workspace, paths: AsyncIterable<Buffer>): Promise<number> {
+  let count = 0;
+  for await (const path of splitText(paths, '\0', MAX_TREE_PATH)) {
+    if (!isTreePath(path)) throw invalid('A path must be relative to /workspace, without "." and "..".');
+    try {
+      using place = await workspace.walkBelow([], path, { last: 'keep' });
+      if (place.stat === undefined) continue;
+      await deletePlace(workspace, place, true);
+      count += 1;
+    } catch (error) {
+      if (error instanceof WalkError || errno(error) === 'ENOENT') continue;
+      throw failure(error, `/workspace/${Buffer.from(path, 'latin1').toString('utf8')}`, 'write');
+    }
+  }
+  return count;
 }
 
 /**

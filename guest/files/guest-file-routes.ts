@@ -18,13 +18,15 @@ import type { KeptDetails } from '../kept-details.ts';
 import { detailId } from '../../protocol/guest/details-protocol.ts';
 import { parse, readJson } from '../read-json.ts';
 import { bodyOf, GuestError, type Handler, type RequestContext, type Routes, sendJson } from '../router.ts';
-import { deleteFile, makeFolder, moveFile } from './change-files.ts';
+import { deleteFile, makeFolder, moveFile, removeAll } from './change-files.ts';
 import { listFiles, statFile } from './list-files.ts';
 import { placeSkills } from './place-skills.ts';
 import { openFile, readPieces } from './read-file.ts';
 import { ChangeRecorder } from './record-change.ts';
 import { searchFiles } from './search-files.ts';
-import { tarOut } from './tar-out.ts';
+import { EXACT_MODE } from './stage.ts';
+import { type Sink, tarOut } from './tar-out.ts';
+import { treeOut } from './tree-out.ts';
 import { unpackTar, uploadFiles } from './unpack.ts';
 import { watchFolder } from './watch-folder.ts';
 import { Workspace } from './workspace.ts';
@@ -102,7 +104,15 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     'GET /v1/tar': (request, response, context) => sendTar(workspaceOf(request), response, context),
     'PUT /v1/tar': async (request, response, { url }) => {
       const remembers = url.searchParams.get('remembers') === 'folders' ? 'folders' : 'all';
-      sendJson(response, 200, await unpackTar(workspaceOf(request), bodyOf(request), remembers));
+      const keptMode = url.searchParams.get('modes') === 'exact' ? EXACT_MODE : undefined;
+      sendJson(response, 200, await unpackTar(workspaceOf(request), bodyOf(request), remembers, keptMode));
+    },
+    'POST /v1/tree': async (request, response, { signal }) => {
+      await treeOut(workspaceOf(request), bodyOf(request), bodySink(response, TREE_HEADERS, signal));
+      response.end();
+    },
+    'POST /v1/remove': async (request, response) => {
+      sendJson(response, 200, { removed: await removeAll(workspaceOf(request), bodyOf(request)) });
     },
     'PUT /v1/skills': async (request, response) => {
       const changed = await placeSkills(workspaceOf(request), bodyOf(request));
@@ -213,17 +223,22 @@ async function sendTar(
     excludes: url.searchParams.getAll('exclude'),
     copiesHardLinks: url.searchParams.get('hard_links') === 'copy',
   };
-  const unreadable = await tarOut(workspace, pathOf(url), options, async (piece) => {
-    if (!response.headersSent) {
-      response.writeHead(200, { 'content-type': 'application/x-tar', trailer: UNREADABLE_TRAILER });
-    }
-    // The buffer is reused: wait until its bytes are sent.
+  const headers = { 'content-type': 'application/x-tar', trailer: UNREADABLE_TRAILER };
+  const unreadable = await tarOut(workspace, pathOf(url), options, bodySink(response, headers, signal));
+  response.addTrailers({ [UNREADABLE_TRAILER]: String(unreadable) });
+  response.end();
+}
+
+const TREE_HEADERS = { 'content-type': 'application/octet-stream' };
+
+/** The buffer of a piece is reused, so each waits until its bytes are sent. */
+function bodySink(response: ServerResponse, headers: Record<string, string>, signal: AbortSignal): Sink {
+  return async (piece) => {
+    if (!response.headersSent) response.writeHead(200, headers);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     response.write(piece, (error) => (error ? reject(error) : resolve()));
     await unlessAborted(promise, signal);
-  });
-  response.addTrailers({ [UNREADABLE_TRAILER]: String(unreadable) });
-  response.end();
+  };
 }
 
 /** Writes with back-pressure. Rejects when the reader is gone. */

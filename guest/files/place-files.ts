@@ -15,7 +15,7 @@ import {
   Yielder,
 } from './descriptors.ts';
 import { failure, invalid } from './failures.ts';
-import type { Stage } from './stage.ts';
+import { EXACT_MODE, type FolderTimes, type Stage } from './stage.ts';
 import { type Workspace, WalkError } from './workspace.ts';
 import { partialName, PERMISSIONS } from './write-file.ts';
 
@@ -30,7 +30,8 @@ interface Destination {
 /**
  * Moves the content of a stage to its place in the workspace. Checks everything first, so that an
  * entry that cannot be placed, or would leave the workspace through a link, is found before any
- * change. A new folder is moved as a whole; an existing one keeps its mode.
+ * change. A new folder is moved as a whole; an existing one keeps its mode, unless the stage has
+ * exact modes.
  * @param replacesFiles whether an entry takes the place of what is there, as in tar: a file or a
  * link, with their modes. Otherwise a file keeps its mode, a link leads to the file that is
  * written, and nothing is written where a folder would replace a file
@@ -38,7 +39,7 @@ interface Destination {
  * `workspace_archive_write_error`
  */
 export async function placeFiles(workspace: Workspace, stage: Stage, replacesFiles: boolean): Promise<void> {
-  const placing = new Placing(workspace, replacesFiles);
+  const placing = new Placing(workspace, replacesFiles, stage.isExact ? stage.folders : new Map());
   await placing.pass('look', stage);
   await stage.shutFolders((path) => isBelow(path, placing.fresh));
   stage.forgetFolders();
@@ -50,14 +51,17 @@ class Placing {
   readonly fresh = new Set<string>();
   readonly #workspace: Workspace;
   readonly #replacesFiles: boolean;
+  /** Modes of existing folders, by path in the stage. */
+  readonly #folders: ReadonlyMap<string, FolderTimes>;
   readonly #yielder = new Yielder();
   #pass: 'look' | 'move' = 'look';
   #stage!: DirectoryWalker;
   #device = 0;
 
-  constructor(workspace: Workspace, replacesFiles: boolean) {
+  constructor(workspace: Workspace, replacesFiles: boolean, folders: ReadonlyMap<string, FolderTimes>) {
     this.#workspace = workspace;
     this.#replacesFiles = replacesFiles;
+    this.#folders = folders;
   }
 
   async pass(pass: 'look' | 'move', stage: Stage): Promise<void> {
@@ -135,6 +139,9 @@ class Placing {
     await this.#stage.enter(name);
     try {
       await this.#folder(known);
+      const mode = this.#pass === 'move' ? this.#folders.get(this.#stage.names.join('/'))?.mode : undefined;
+      // Last, because a mode may close a folder.
+      if (mode !== undefined) await known.calls.chmod(at(known.walker.directory, '.'), mode & EXACT_MODE);
     } finally {
       await this.#stage.leave();
       if (known === to) await to.walker.leave();

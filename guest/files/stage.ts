@@ -12,6 +12,8 @@ const MAX_OPEN = 32;
  * dropped.
  */
 const KEPT_MODE = 0o755;
+/** All permission bits: the archive was made of this workspace. */
+export const EXACT_MODE = 0o777;
 
 export interface FolderTimes {
   readonly mode: number;
@@ -27,14 +29,19 @@ export class Stage {
   readonly directory: number;
   /** Folders that have an entry in the archive, by path. */
   readonly folders = new Map<string, FolderTimes>();
+  /** Whether modes are kept as they are in the archive. */
+  readonly isExact: boolean;
   readonly #root: number;
+  readonly #keptMode: number;
   readonly #name: string;
   readonly #open = new Map<string, number>();
   #file: { readonly descriptor: number; readonly mtime: number | undefined } | undefined;
 
   /** @param root of the workspace, open */
-  constructor(root: number) {
+  constructor(root: number, keptMode = KEPT_MODE) {
     this.#root = root;
+    this.isExact = keptMode === EXACT_MODE;
+    this.#keptMode = keptMode;
     this.#name = partialName();
     fs.mkdirSync(at(root, this.#name), 0o700);
     this.directory = fs.openSync(at(root, this.#name), FOLDER);
@@ -50,9 +57,9 @@ export class Stage {
   file(path: string, mode: number, mtime?: number): void {
     this.endFile();
     const place = this.#place(path);
-    const kept = mode & KEPT_MODE;
+    const kept = mode & this.#keptMode;
     const descriptor = replacing(place, () => createFile(...place, kept));
-    if (MASKED) fs.fchmodSync(descriptor, kept);
+    if (MASKED || this.isExact) fs.fchmodSync(descriptor, kept);
     this.#file = { descriptor, mtime };
   }
 
@@ -95,14 +102,14 @@ export class Stage {
     try {
       fs.unlinkSync(at(...place));
     } catch {}
-    const kept = mode & KEPT_MODE;
+    const kept = mode & this.#keptMode;
     if (!makeFifo(...place, kept)) {
       throw new PortholeError(
         'workspace_archive_write_error',
         'tar extract failed: the archive has a FIFO, and this sandbox cannot make one. Leave it out of the archive.',
       );
     }
-    if (MASKED) fs.chmodSync(at(...place), kept);
+    if (MASKED || this.isExact) fs.chmodSync(at(...place), kept);
   }
 
   /**
@@ -116,7 +123,7 @@ export class Stage {
       await yielder.pause();
       const { mode, mtime } = this.folders.get(path) as FolderTimes;
       const folder = `/proc/self/fd/${this.#descriptorOf(path)}`;
-      fs.chmodSync(folder, mode & KEPT_MODE);
+      fs.chmodSync(folder, mode & this.#keptMode);
       fs.utimesSync(folder, mtime, mtime);
     }
   }

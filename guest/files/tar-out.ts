@@ -1,8 +1,8 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../base/errors.ts';
-import { putHeader, BLOCK } from '../../base/tar/tar-header.ts';
-import { END_OF_ARCHIVE, tarEntry } from '../../base/tar/write-tar.ts';
+import { BLOCK } from '../../base/tar/tar-header.ts';
+import { END_OF_ARCHIVE, putGnuHeaders, tarEntry } from '../../base/tar/write-tar.ts';
 import { at } from './at-calls.ts';
 import {
   type Calls,
@@ -39,12 +39,10 @@ const BUFFER = 256 * 1024;
 const HEADERS = 16 * 1024;
 /** Longer paths would be refused on unpacking (`ArchiveTree`). */
 const MAX_PATH = 4_000;
-const MAX_NAME = 100;
 /** Names of files with several names, in bytes; beyond it contents are written again. */
 const MAX_LINK_BYTES = 4_194_304;
 /** Names of subfolders in memory, per level. */
 const MAX_FOLDERS = 10_000;
-const GNU = 'ustar  \0';
 
 /**
  * A folder as a tar with members `./…`: without the content of mount points, devices, sockets and
@@ -259,38 +257,7 @@ class TarWriter {
     linkName = '',
   ): Promise<void> {
     await this.#room(HEADERS);
-    this.#long('L', name);
-    this.#long('K', linkName);
-    // A truncated name must not end like a folder's.
-    const cut = (text: string) =>
-      text.length > MAX_NAME ? text.slice(0, MAX_NAME - 1).replace(/\/$/, '_') : text;
-    putHeader(this.#buffer, this.#used, {
-      ...rest,
-      name: cut(name),
-      type,
-      linkName: cut(linkName),
-      magic: GNU,
-    });
-    this.#used += BLOCK;
-  }
-
-  /** GNU's header for a name that is too long for its field. */
-  #long(type: 'L' | 'K', name: string): void {
-    if (name.length <= MAX_NAME) return;
-    const size = name.length + 1;
-    putHeader(this.#buffer, this.#used, {
-      name: '././@LongLink',
-      mode: 0o644,
-      size,
-      mtime: 0,
-      type,
-      magic: GNU,
-    });
-    this.#used += BLOCK;
-    const padded = Math.ceil(size / BLOCK) * BLOCK;
-    this.#buffer.fill(0, this.#used, this.#used + padded);
-    this.#buffer.write(name, this.#used, 'latin1');
-    this.#used += padded;
+    this.#used = putGnuHeaders(this.#buffer, this.#used, { ...rest, name, type, linkName });
   }
 
   /** An empty folder; reading a mount point may take seconds. */

@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs';
 import { posix } from 'node:path';
 import type { PortholeError } from '../../base/errors.ts';
+import { readFrames } from '../../base/frames.ts';
 import { freeBuffer } from '../../base/free-buffer.ts';
 import type { Remembered } from '../../base/tar/archive-tree.ts';
 import type { TarHeader } from '../../base/tar/tar-header.ts';
@@ -29,11 +30,12 @@ async function staged(
   workspace: Workspace,
   replacesFiles: boolean,
   fill: (stage: Stage) => Promise<void>,
+  keptMode?: number,
 ): Promise<void> {
   const directory = await workspace.open();
   let stage: Stage | undefined;
   try {
-    stage = new Stage(directory);
+    stage = new Stage(directory, keptMode);
     await fill(stage);
     stage.endFile();
     await placeFiles(workspace, stage, replacesFiles);
@@ -49,6 +51,7 @@ async function staged(
  * Unpacks a plain tar over the workspace, all or nothing: replaces existing files, keeps others.
  * Validates each entry before it is created.
  * @param content its pieces are freed
+ * @param keptMode the bits of modes that are kept. @default as `Stage` does
  * @throws PortholeError `invalid_request` for a refused entry, `path_outside_workspace` if it would
  * leave the workspace through a link, `workspace_archive_write_error`, or the error of `content`
  */
@@ -56,21 +59,21 @@ export async function unpackTar(
   workspace: Workspace,
   content: AsyncIterable<Buffer>,
   remembers: Remembered,
+  keptMode?: number,
 ): Promise<Unpacked> {
   const outside: Unpacked['outside_links'] = { total: 0, links: [] };
   let bytes = 0;
-  await staged(workspace, true, (stage) =>
-    fillFromTar(stage, content, remembers, (entry) => {
-      if (entry.type !== 'symlink' || !leavesWorkspace(entry)) return;
-      outside.total += 1;
-      bytes += entry.name.length + entry.linkName.length;
-      if (outside.links.length === MAX_LINKS || bytes > MAX_LINK_BYTES) return;
-      const [path = '', target = ''] = [posix.join('/workspace', entry.name), entry.linkName].map((name) =>
-        Buffer.from(name, 'latin1').toString('utf8'),
-      );
-      outside.links.push({ path, target });
-    }),
-  );
+  const see = (entry: TarHeader) => {
+    if (entry.type !== 'symlink' || !leavesWorkspace(entry)) return;
+    outside.total += 1;
+    bytes += entry.name.length + entry.linkName.length;
+    if (outside.links.length === MAX_LINKS || bytes > MAX_LINK_BYTES) return;
+    const [path = '', target = ''] = [posix.join('/workspace', entry.name), entry.linkName].map((name) =>
+      Buffer.from(name, 'latin1').toString('utf8'),
+    );
+    outside.links.push({ path, target });
+  };
+  await staged(workspace, true, (stage) => fillFromTar(stage, content, remembers, see), keptMode);
   return { outside_links: outside };
 }
 
@@ -129,9 +132,6 @@ function plain(name: string): string {
     .join('/');
 }
 
-/** Type and length. */
-const FRAME_HEAD = 5;
-
 /**
  * Writes many files into a folder, all or none, from frames (`UPLOAD`). Creates missing folders.
  * @param folder below the workspace, bytes as Latin-1
@@ -146,7 +146,7 @@ export async function uploadFiles(
   await staged(workspace, false, async (stage) => {
     const yielder = new Yielder();
     let isWhole = false;
-    for await (const { type, payload, isFirst } of frames(content)) {
+    for await (const { type, payload, isFirst } of readFrames(content, UPLOAD_FRAMES)) {
       if (isWhole) throw malformed();
       if (type === UPLOAD.contents) stage.write(payload);
       else if (!isFirst) throw malformed();
@@ -172,50 +172,12 @@ function beginFile(stage: Stage, name: string): void {
   }
 }
 
-interface Frame {
-  readonly type: number;
-  readonly payload: Buffer;
-  /** False for the second and later pieces of one frame's contents. */
-  readonly isFirst: boolean;
-}
-
-/** Yields contents in pieces as they arrive, and names as a whole. */
-async function* frames(content: AsyncIterable<Buffer>): AsyncGenerator<Frame, void, undefined> {
-  let held: Buffer = Buffer.alloc(0);
-  let type = 0;
-  let left = 0;
-  let isFirst = true;
-  for await (const chunk of content) {
-    let rest = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
-    held = Buffer.alloc(0);
-    while (rest.length > 0) {
-      if (left > 0 && type === UPLOAD.contents) {
-        const payload = rest.subarray(0, left);
-        left -= payload.length;
-        rest = rest.subarray(payload.length);
-        yield { type, payload, isFirst };
-        isFirst = false;
-        continue;
-      }
-      if (rest.length < FRAME_HEAD) break;
-      const length = rest.readUInt32BE(1);
-      const next = rest[0] as number;
-      if (length > (next === UPLOAD.contents ? MAX_UPLOAD_FRAME : MAX_UPLOAD_PATH)) throw malformed();
-      if (next !== UPLOAD.contents && rest.length < FRAME_HEAD + length) break;
-      type = next;
-      isFirst = true;
-      rest = rest.subarray(FRAME_HEAD);
-      if (type === UPLOAD.contents) left = length;
-      else {
-        yield { type, payload: rest.subarray(0, length), isFirst };
-        rest = rest.subarray(length);
-      }
-    }
-    held = rest;
-    if (held.length === 0) freeBuffer(chunk);
-  }
-  if (held.length > 0 || left > 0) throw malformed();
-}
+const UPLOAD_FRAMES = {
+  contents: UPLOAD.contents,
+  maxContents: MAX_UPLOAD_FRAME,
+  maxWhole: MAX_UPLOAD_PATH,
+  malformed,
+} as const;
 
 function malformed(): PortholeError {
   return invalid(

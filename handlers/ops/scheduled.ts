@@ -1,4 +1,5 @@
 import { endApprovals } from '#core/approvals/wait-for-approval.ts';
+import { collectCheckpoints } from '#core/checkpoints/collect-checkpoints.ts';
 import { presentSince } from '#core/runs/run-viewers.ts';
 import { keptSince } from '#core/pages/look-store.ts';
 import { tokenFingerprint } from '#core/previews/preview-token.ts';
@@ -19,6 +20,7 @@ type LifecycleServices = Pick<
   | 'life'
   | 'collectsOrphans'
   | 'archives'
+  | 'checkpoints'
   | 'log'
 >;
 
@@ -39,6 +41,7 @@ export async function runLifecyclePass(
   const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep }, signal);
   const orphans = collectsOrphans ? await collectOrphans(controlled, signal) : NO_ORPHANS;
   await forgetOld(services);
+  if (services.checkpoints !== undefined) await collectCheckpoints({ ...services, ...services.checkpoints });
   return logReport(log, 'lifecycle pass', { ...done, ...orphans });
 }
 

@@ -85,6 +85,8 @@ function shape(env: Environment) {
       file: env.PORTHOLE_MAX_FILE_MIB * MIB,
       archive: env.PORTHOLE_MAX_ARCHIVE_MIB === undefined ? Infinity : env.PORTHOLE_MAX_ARCHIVE_MIB * MIB,
     }),
+    /** Of all checkpoints of one owner. */
+    checkpointBytes: env.PORTHOLE_CHECKPOINTS_MIB * MIB,
     runSharing: env.PORTHOLE_RUN_SHARING,
     pool: Object.freeze({
       warmTarget: env.WARM_POOL_TARGET,

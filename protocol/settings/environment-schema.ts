@@ -221,6 +221,11 @@ export const EnvironmentSchema = z.object({
     .describe(
       'Largest archive of POST /v1/sandbox/{id}/hydrate, in MiB; by default the size of the disk of the sandbox',
     ),
+  PORTHOLE_CHECKPOINTS_MIB: whole(1, 16_777_216)
+    .default(20_480)
+    .describe(
+      'What all checkpoints of one owner may take, in MiB. They are in the bucket of archives, on one machine without one in the data folder',
+    ),
   PORTHOLE_RUN_SHARING: z
     .enum(SHARING)
     .default('private')

@@ -36,6 +36,22 @@ export function archiveStoreContract(open: () => Promise<StoreUnderTest>): void 
       expect(hash(await read('folder/as-it-was.tar'))).toBe(hash(bytes));
     });
 
+    test('gives a range of what it has', async () => {
+      const bytes = randomBytes(600_000);
+      await put('folder/range', Readable.from([bytes]));
+      for (const [from, length] of [
+        [0, 1],
+        [1, 300_000],
+        [599_999, 1],
+        [0, 600_000],
+      ] as const) {
+        const range = await buffer(await opened.store.get('folder/range', { from, length }));
+        expect(range.equals(bytes.subarray(from, from + length))).toBe(true);
+      }
+      const missing = opened.store.get('folder/none', { from: 0, length: 1 });
+      await expect(missing).rejects.toMatchObject({ code: 'archive_not_found' });
+    });
+
     test('replaces what was there, and only when all has come', async () => {
       await put('replaced', Readable.from([Buffer.from('first')]));
       await put('replaced', Readable.from([Buffer.from('second')]));

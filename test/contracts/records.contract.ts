@@ -11,6 +11,7 @@ import { allPages, BOB, hash, minutes, NOON, aRun, aSandbox, tombstone } from '.
 import { runsContract } from './records/runs.contract.ts';
 import { previewsContract } from './records/previews.contract.ts';
 import { archivesContract } from './records/archives.contract.ts';
+import { checkpointRecordsContract } from './records/checkpoints.contract.ts';
 import { viewersContract } from './records/viewers.contract.ts';
 import { inboxContract } from './records/inbox.contract.ts';
 import { accessContract } from './records/access.contract.ts';
@@ -186,6 +187,7 @@ export function recordsContract(
     listsContract(() => ({ records, peer }));
     skillsContract(() => ({ records, peer }));
     archivesContract(() => ({ records, peer }));
+    checkpointRecordsContract(() => ({ records, peer }));
     looksContract(() => ({ records, peer }));
     accessContract(() => ({ records, peer }));
     previewNamesContract(() => ({ records, peer }));

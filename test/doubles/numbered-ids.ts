@@ -16,6 +16,7 @@ export function numberedIds(): Ids {
     delegation: counted('dlg'),
     apiKeyId: counted('key'),
     apiKey: () => `porthole_${String((counts.apiKey += 1)).padStart(48, '0')}`,
+    checkpoint: counted('ckp'),
     link: counted('lnk'),
     message: counted('msg'),
     look: counted('look'),

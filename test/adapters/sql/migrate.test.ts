@@ -51,6 +51,8 @@ describe('migrations', () => {
       'approval_waiters',
       'approvals',
       'archives',
+      'checkpoint_heads',
+      'checkpoints',
       'delegations',
       'ended_sessions',
       'images',

@@ -1,0 +1,207 @@
+import type { CheckpointRecord, CheckpointRecords } from '#core/checkpoints/checkpoint-store.ts';
+import type { SandboxKey } from '#core/sandboxes/sandbox-records.ts';
+import { columnsOf, fieldsOf } from './row-fields.ts';
+import type { Row } from './schema.ts';
+import { all, done, first, instantText, ownedBy } from './sql-dialect.ts';
+import type { SqlSession } from './sql-session.ts';
+
+/** A checkpoint of which nothing is stored yet. */
+const UNFINISHED = {
+  files: 0,
+  bytes: 0,
+  stored_bytes: 0,
+  left_out: 0,
+  is_consistent: 0,
+  manifest_sha256: '',
+  base_id: null,
+  packs: '{}',
+  servers: '[]',
+} as const;
+
+const HEAD_FIELDS = ['family', 'checkpointId', 'madeId'] as const;
+
+export function checkpointRecords({ repeatable, transact, dialect }: SqlSession): CheckpointRecords {
+  return {
+    begin: (checkpoint) =>
+      transact(async (trx) => {
+        const { parentId } = checkpoint;
+        if (parentId !== null) {
+          const parent = trx.selectFrom('checkpoints').select('state').where('id', '=', parentId);
+          const found = await parent.modifyEnd(dialect.forUpdate).executeTakeFirst();
+          if (found?.state !== 'ready') return false;
+        }
+        const row = {
+          ...columnsOf(checkpoint, [
+            'id',
+            'owner',
+            'sandboxId',
+            'generation',
+            'family',
+            'parentId',
+            'label',
+            'cause',
+            'createdAt',
+            'image',
+          ]),
+          state: 'creating' as const,
+          variables: JSON.stringify(checkpoint.variables),
+        };
+        await trx
+          .insertInto('checkpoints')
+          .values({ ...UNFINISHED, ...row })
+          .execute();
+        return true;
+      }),
+
+    finish: (checkpoint, finished) =>
+      transact(async (trx) => {
+        const { packs, servers, ...rest } = finished;
+        const row = {
+          ...columnsOf(rest, [
+            'files',
+            'bytes',
+            'storedBytes',
+            'leftOut',
+            'isConsistent',
+            'manifestSha256',
+            'baseId',
+          ]),
+          packs: JSON.stringify(packs),
+          servers: JSON.stringify(servers),
+          state: 'ready' as const,
+        };
+        const { id, family, sandboxId, generation } = checkpoint;
+        await done(
+          trx.updateTable('checkpoints').set(row).where('id', '=', id).where('state', '=', 'creating'),
+        );
+        const head = { family, checkpoint_id: id, made_id: id };
+        await done(
+          trx
+            .insertInto('checkpoint_heads')
+            .values({ sandbox_id: sandboxId, generation, ...head })
+            .onConflict((conflict) => conflict.columns(['sandbox_id', 'generation']).doUpdateSet(head)),
+        );
+        return { ...checkpoint, ...finished, state: 'ready' };
+      }),
+
+    get: (id) =>
+      repeatable((db) => first(db.selectFrom('checkpoints').selectAll().where('id', '=', id), toRecord)),
+
+    list: ({ id, generation }) =>
+      repeatable((db) =>
+        all(
+          db
+            .selectFrom('checkpoints')
+            .selectAll()
+            .where('sandbox_id', '=', id)
+            .where('generation', '=', generation)
+            .where('state', '=', 'ready')
+            .orderBy('id'),
+          toRecord,
+        ),
+      ),
+
+    head: (sandbox) =>
+      repeatable((db) =>
+        first(
+          db
+            .selectFrom('checkpoint_heads')
+            .select(['family', 'checkpoint_id', 'made_id'])
+            .where('sandbox_id', '=', sandbox.id)
+            .where('generation', '=', sandbox.generation),
+          fieldsOf,
+        ),
+      ),
+
+    setHead: (sandbox, head) =>
+      repeatable((db) => {
+        const row = columnsOf(head, HEAD_FIELDS);
+        return done(
+          db
+            .insertInto('checkpoint_heads')
+            .values({ ...keyOf(sandbox), ...row })
+            .onConflict((conflict) => conflict.columns(['sandbox_id', 'generation']).doUpdateSet(row)),
+        );
+      }),
+
+    markDeleted: (ids) =>
+      repeatable(async (db) => {
+        if (ids.length === 0) return false;
+        const { numUpdatedRows } = await db
+          .updateTable('checkpoints')
+          .set({ state: 'deleted' })
+          .where(dialect.among('id', ids))
+          .where('state', '=', 'ready')
+          .executeTakeFirst();
+        return numUpdatedRows > 0n;
+      }),
+
+    markAllDeleted: (sandbox) =>
+      repeatable(async (db) => {
+        const { id, generation } = sandbox;
+        await done(
+          db
+            .updateTable('checkpoints')
+            .set({ state: 'deleted' })
+            .where('sandbox_id', '=', id)
+            .where('generation', '=', generation)
+            .where('state', '=', 'ready'),
+        );
+        await done(
+          db.deleteFrom('checkpoint_heads').where('sandbox_id', '=', id).where('generation', '=', generation),
+        );
+      }),
+
+    family: (family) =>
+      repeatable((db) =>
+        all(db.selectFrom('checkpoints').selectAll().where('family', '=', family), toRecord),
+      ),
+
+    remove: (ids) =>
+      repeatable(async (db) => {
+        if (ids.length > 0) await done(db.deleteFrom('checkpoints').where(dialect.among('id', ids)));
+      }),
+
+    untidyFamilies: (before) =>
+      repeatable((db) =>
+        all(
+          db
+            .selectFrom('checkpoints')
+            .select('family')
+            .distinct()
+            .where((where) =>
+              where.or([
+                where('state', '=', 'deleted'),
+                where.and([where('state', '=', 'creating'), where('created_at', '<', instantText(before))]),
+              ]),
+            ),
+          ({ family }) => family,
+        ),
+      ),
+
+    storedBytes: (owner) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('checkpoints')
+          .select(({ fn }) => fn.sum<number | string | null>('stored_bytes').as('bytes'))
+          .where(ownedBy(owner))
+          .executeTakeFirst();
+        return Number(row?.bytes ?? 0);
+      }),
+  };
+}
+
+const keyOf = ({ id, generation }: SandboxKey) => ({ sandbox_id: id, generation });
+
+function toRecord(row: Row<'checkpoints'>): CheckpointRecord {
+  const { packs, servers, variables, ...rest } = fieldsOf(row);
+  return {
+    ...rest,
+    bytes: Number(row.bytes),
+    storedBytes: Number(row.stored_bytes),
+    isConsistent: row.is_consistent !== 0,
+    packs: JSON.parse(packs) as CheckpointRecord['packs'],
+    servers: JSON.parse(servers) as CheckpointRecord['servers'],
+    variables: JSON.parse(variables) as CheckpointRecord['variables'],
+  };
+}

@@ -1,0 +1,154 @@
+import { Readable } from 'node:stream';
+import * as z from 'zod/mini';
+import { removed } from '#protocol/guest/tree-protocol.ts';
+import {
+  serverInfo,
+  serverList,
+  serverName,
+  serverRequest,
+  type ServerRequest,
+} from '#protocol/guest/servers-protocol.ts';
+import { hydrateWorkspace, UNPACKS_WITHIN_MS } from '../files/guest-files.ts';
+import { commandEnvironment } from '../network/network-secrets.ts';
+import { Guest, NOTHING } from '../processes/guest.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import { getManifest, readBlocks } from './checkpoint-objects.ts';
+import type { CheckpointRecord } from './checkpoint-store.ts';
+import { checkpointTar } from './checkpoint-tar.ts';
+import { EMPTY_MANIFEST, type Manifest, restoreOf } from './manifest.ts';
+import { type CheckpointDeps, takeCheckpoint } from './take-checkpoint.ts';
+
+/** The guest's file of declared servers, which changes with each of them. */
+const SERVERS_FILE = '.porthole/servers.json';
+
+/** Bytes of it that are read. */
+const MAX_SERVERS_FILE = 4_194_304;
+
+export interface Restored {
+  /** What the sandbox was before. */
+  readonly before: CheckpointRecord;
+  /** Files, folders and links that were written, and those that were removed. */
+  readonly written: number;
+  readonly removed: number;
+}
+
+/**
+ * Makes the files and the declared servers of a running sandbox those of a checkpoint, after a
+ * checkpoint of the present. Other processes go on. If it fails half-way, restoring again, or
+ * restoring the checkpoint of the present, completes it.
+ * @throws PortholeError `checkpoint_damaged`, before anything has changed; what `takeCheckpoint`
+ * throws; `workspace_archive_write_error`
+ */
+export async function restoreCheckpoint(
+  deps: CheckpointDeps,
+  sandbox: SandboxRecord,
+  checkpoint: CheckpointRecord,
+  signal?: AbortSignal,
+): Promise<Restored> {
+  const { records } = deps;
+  const target = await manifestOf(deps, checkpoint);
+  const present = await takeCheckpoint(deps, sandbox, { label: null, cause: 'restore' }, signal);
+  // Without the signal: a client that leaves must not leave half of it behind.
+  const changes = await writeFiles(deps, sandbox, checkpoint, present.manifest, target);
+  await declareServers(deps, sandbox, checkpoint, target);
+  await records.checkpoints.setHead(sandbox, {
+    family: checkpoint.family,
+    checkpointId: checkpoint.id,
+    madeId: present.checkpoint.id,
+  });
+  return { before: present.checkpoint, ...changes };
+}
+
+/**
+ * Fills a new sandbox with the files and the declared servers of a checkpoint.
+ * @throws PortholeError `checkpoint_damaged`, `workspace_archive_write_error`, and what the
+ * provider throws
+ */
+export async function fillFromCheckpoint(
+  deps: CheckpointDeps,
+  sandbox: SandboxRecord,
+  checkpoint: CheckpointRecord,
+  manifest: Manifest,
+): Promise<void> {
+  await writeFiles(deps, sandbox, checkpoint, EMPTY_MANIFEST, manifest);
+  await declareServers(deps, sandbox, checkpoint, manifest);
+  const { family, id } = checkpoint;
+  await deps.records.checkpoints.setHead(sandbox, { family, checkpointId: id, madeId: null });
+}
+
+/** @throws PortholeError `checkpoint_damaged`, `archive_error` */
+export async function manifestOf({ store, records }: CheckpointDeps, checkpoint: CheckpointRecord) {
+  return (await getManifest({ store, get: (id) => records.checkpoints.get(id) }, checkpoint)).manifest;
+}
+
+async function writeFiles(
+  { sandboxes, store }: CheckpointDeps,
+  { id }: SandboxRecord,
+  checkpoint: CheckpointRecord,
+  from: Manifest,
+  to: Manifest,
+): Promise<Pick<Restored, 'written' | 'removed'>> {
+  const changes = restoreOf(from, to);
+  const isOurs = (path: string) => path === SERVERS_FILE;
+  const gone = changes.removed.filter((path) => !isOurs(path));
+  const written = changes.written.filter(({ path }) => !isOurs(path));
+  const tar = Readable.from(checkpointTar(store, checkpoint, written));
+  if (gone.length > 0) {
+    // Before anything is removed, all that will be written is known to be whole.
+    for await (const _block of readBlocks(
+      store,
+      checkpoint,
+      written.flatMap(({ blocks }) => blocks),
+    ));
+    const body = Readable.from([Buffer.from(gone.map((path) => `${path}\0`).join(''))]);
+    const headers = { 'content-type': 'application/octet-stream' };
+    const options = { body, headers, answerWithin: UNPACKS_WITHIN_MS };
+    await new Guest(sandboxes, id).call('POST', '/v1/remove', removed, options);
+  }
+  if (written.length > 0) await hydrateWorkspace(sandboxes, id, tar, 'all', undefined, 'exact');
+  return { written: written.length, removed: gone.length };
+}
+
+const serversFile = z.object({
+  servers: z.record(serverName, z.object({ declaration: serverRequest, stopped: z.boolean() })),
+});
+
+/** Removes servers that the checkpoint does not have, and starts those that it has. */
+async function declareServers(
+  { sandboxes, store }: CheckpointDeps,
+  sandbox: SandboxRecord,
+  checkpoint: CheckpointRecord,
+  manifest: Manifest,
+): Promise<void> {
+  const guest = new Guest(sandboxes, sandbox.id);
+  const wanted = await serversIn({ store }, checkpoint, manifest);
+  const { servers } = (await guest.call('GET', '/v1/servers', serverList)).value;
+  // Also those that stay: each starts on the files of the checkpoint.
+  for (const { name } of servers) await guest.call('DELETE', `/v1/servers/${name}`, NOTHING);
+  for (const [name, { declaration, stopped }] of wanted) {
+    const body = { ...declaration, sandbox_env: commandEnvironment(sandbox) } satisfies ServerRequest;
+    await guest.call('PUT', `/v1/servers/${name}`, serverInfo, { body });
+    if (stopped) await guest.call('POST', `/v1/servers/${name}/stop`, serverInfo);
+  }
+}
+
+/** None where the sandbox's code has changed the file to something else. */
+async function serversIn(
+  { store }: Pick<CheckpointDeps, 'store'>,
+  checkpoint: CheckpointRecord,
+  manifest: Manifest,
+): Promise<[string, { readonly declaration: ServerRequest; readonly stopped: boolean }][]> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const block of readBlocks(store, checkpoint, manifest.get(SERVERS_FILE)?.blocks ?? [])) {
+    size += block.length;
+    if (size > MAX_SERVERS_FILE) return [];
+    pieces.push(block);
+  }
+  try {
+    const { servers } = serversFile.parse(JSON.parse(Buffer.concat(pieces).toString()));
+    return Object.entries(servers).slice(0, 200);
+  } catch {
+    return [];
+  }
+}

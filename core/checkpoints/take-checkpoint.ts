@@ -1,0 +1,168 @@
+import { serverList } from '#protocol/guest/servers-protocol.ts';
+import type { Clock, Ids } from '#base/clock-and-ids.ts';
+import { oneAtATime } from '#base/concurrency.ts';
+import { PortholeError } from '#base/errors.ts';
+import { Guest } from '../processes/guest.ts';
+import type { Records } from '../records.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import { getManifest, type ObjectStore, putManifest, putPack, removeObjects } from './checkpoint-objects.ts';
+import type { CheckpointCause, CheckpointRecord, NewCheckpoint } from './checkpoint-store.ts';
+import { EMPTY_MANIFEST, type Extended, type Manifest, totalsOf } from './manifest.ts';
+import { surplusOf } from './surplus-checkpoints.ts';
+import { blocksOf, PackWriter } from './pack-writer.ts';
+import { readTree } from './read-tree.ts';
+
+/** Of one owner. */
+export interface CheckpointLimits {
+  /** Bytes of the objects of all checkpoints. */
+  readonly maxBytes: number;
+}
+
+export interface CheckpointDeps {
+  readonly records: Pick<Records, 'checkpoints'>;
+  readonly sandboxes: Pick<Sandboxes, 'callGuest'>;
+  readonly store: ObjectStore;
+  readonly limits: CheckpointLimits;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+export interface TakenCheckpoint {
+  readonly checkpoint: CheckpointRecord;
+  readonly manifest: Manifest;
+}
+
+/**
+ * Stores the files of a running sandbox: what has changed since its last checkpoint. Killed at any
+ * point, it leaves a record that is `creating`, which the next pass removes with its objects.
+ * @throws PortholeError `disk_full` over the owner's limit, `payload_too_large`, `archive_error`,
+ * and what the provider throws
+ */
+export function takeCheckpoint(
+  deps: CheckpointDeps,
+  sandbox: SandboxRecord,
+  asked: { readonly label: string | null; readonly cause: CheckpointCause },
+  signal?: AbortSignal,
+): Promise<TakenCheckpoint> {
+  // A mutex of this process; two processes store the same blocks twice.
+  return oneAtATime(deps.records.checkpoints, sandbox.id, () => take(deps, sandbox, asked, signal));
+}
+
+async function take(
+  deps: CheckpointDeps,
+  sandbox: SandboxRecord,
+  { label, cause }: { readonly label: string | null; readonly cause: CheckpointCause },
+  signal: AbortSignal | undefined,
+): Promise<TakenCheckpoint> {
+  const { records, store, clock, ids, limits } = deps;
+  const stored = await records.checkpoints.storedBytes(sandbox.owner);
+  if (stored >= limits.maxBytes) throw overLimit(limits);
+  const known = await knownOf(deps, sandbox);
+  const id = ids.checkpoint();
+  const begun: NewCheckpoint = {
+    id,
+    owner: sandbox.owner,
+    sandboxId: sandbox.id,
+    generation: sandbox.generation,
+    family: known.family ?? id,
+    parentId: known.parentId,
+    label,
+    cause,
+    createdAt: clock.now(),
+    image: sandbox.image,
+    variables: Object.keys(sandbox.env).sort(),
+  };
+  if (!(await records.checkpoints.begin(begun))) {
+    throw new PortholeError('conflict', 'The checkpoint before was deleted at this moment', {
+      remedy: 'try again.',
+      retryable: true,
+    });
+  }
+  const ref = { family: begun.family, id };
+  const writer = new PackWriter({
+    id,
+    known: blocksOf(known.made, known.head),
+    put: (content) => putPack(store, ref, content, signal),
+    grows(size) {
+      if (stored + size > limits.maxBytes) throw overLimit(limits);
+    },
+  });
+  try {
+    const tree = await readTree(deps.sandboxes, sandbox.id, known.made, writer, signal);
+    await writer.end();
+    const { manifest } = tree;
+    const { baseId, manifestSha256, bytes } = await putManifest(store, ref, manifest, known.whole);
+    const guest = new Guest(deps.sandboxes, sandbox.id);
+    const { servers } = (await guest.call('GET', '/v1/servers', serverList, { signal })).value;
+    const { files, bytes: size, packs } = totalsOf(manifest);
+    const checkpoint = await records.checkpoints.finish(begun, {
+      files,
+      bytes: size,
+      storedBytes: writer.size + bytes,
+      leftOut: tree.unreadable,
+      isConsistent: tree.unsettled === 0,
+      baseId,
+      manifestSha256,
+      packs,
+      servers: servers.map(({ name, port }) => ({ name, port })),
+    });
+    if (cause !== 'manual') {
+      // Their objects go with the next pass.
+      await records.checkpoints.markDeleted(surplusOf(await records.checkpoints.list(sandbox)));
+    }
+    return { checkpoint, manifest };
+  } catch (error) {
+    await writer.abort(error as Error);
+    await removeObjects(store, ref)
+      .then(() => records.checkpoints.remove([id]))
+      // Its record remains, and the next pass removes both.
+      .catch(() => undefined);
+    throw error;
+  }
+}
+
+interface Known {
+  readonly family: string | undefined;
+  readonly parentId: string | null;
+  /** What the sandbox was at. */
+  readonly head: Manifest;
+  /** The last checkpoint of this sandbox: its versions of files can be compared. */
+  readonly made: Manifest;
+  /** What the new manifest may extend. */
+  readonly whole: Extended | undefined;
+}
+
+async function knownOf(deps: CheckpointDeps, sandbox: SandboxRecord): Promise<Known> {
+  const at = await deps.records.checkpoints.head(sandbox);
+  const head = await manifestIfThere(deps, at?.checkpointId);
+  const made = at?.madeId === at?.checkpointId ? head : await manifestIfThere(deps, at?.madeId);
+  return {
+    family: at?.family,
+    parentId: head === undefined ? null : (at?.checkpointId ?? null),
+    head: head?.manifest ?? EMPTY_MANIFEST,
+    made: made?.manifest ?? EMPTY_MANIFEST,
+    whole: head?.whole,
+  };
+}
+
+/** Undefined for a deleted or damaged one: then all files are stored again. */
+async function manifestIfThere({ store, records }: CheckpointDeps, id: string | null | undefined) {
+  if (id == null) return undefined;
+  const checkpoint = await records.checkpoints.get(id);
+  if (checkpoint?.state !== 'ready') return undefined;
+  try {
+    return await getManifest({ store, get: (base) => records.checkpoints.get(base) }, checkpoint);
+  } catch (error) {
+    if (error instanceof PortholeError && error.code === 'checkpoint_damaged') return undefined;
+    throw error;
+  }
+}
+
+function overLimit({ maxBytes }: CheckpointLimits): PortholeError {
+  const gib = Math.round((maxBytes / 1_073_741_824) * 10) / 10;
+  return new PortholeError('disk_full', `Your checkpoints take ${gib} GiB, which is the limit`, {
+    remedy:
+      'delete checkpoints that you do not need, or ask an administrator to raise PORTHOLE_CHECKPOINTS_MIB.',
+  });
+}

@@ -1,0 +1,289 @@
+import fs, { type Stats } from 'node:fs';
+import { promisify } from 'node:util';
+import { FRAME_HEAD, frameHead } from '../../base/frames.ts';
+import { PortholeError } from '../../base/errors.ts';
+import { splitText } from '../../base/split-text.ts';
+import {
+  MAX_KNOWN_RANGES,
+  MAX_TREE_CONTENTS,
+  MAX_TREE_PATH,
+  TREE,
+  type TreeEnd,
+  type TreeEntry,
+  treeOrder,
+} from '../../protocol/guest/tree-protocol.ts';
+import { at } from './at-calls.ts';
+import { type Calls, type DirectoryWalker, direct, errno, READ, Yielder } from './descriptors.ts';
+import { invalid, reasonOf } from './failures.ts';
+import { openFolder } from './list-files.ts';
+import type { Sink } from './tar-out.ts';
+import type { Workspace } from './workspace.ts';
+import { PARTIAL } from './write-file.ts';
+
+const readPooled = promisify(fs.read);
+
+/** In bytes, two of them: one is filled while the other is sent. */
+const BUFFER = 256 * 1024;
+/** A shorter rest of a buffer is sent as it is. */
+const LEAST = 4_096;
+/** Names of files with several names, in bytes; beyond it contents are sent again. */
+const MAX_LINK_BYTES = 4_194_304;
+/**
+ * Resolution of a file system's times, in ms: a tick of the kernel's clock, at most 10, and some
+ * more. A change within it may leave the times as they were ("racy git").
+ */
+const RESOLUTION_MS = 50;
+
+/** The entries that the host knows, one at a time. */
+class KnownEntries {
+  /** Of the current entry; undefined before the first and after the last. */
+  order: string | undefined;
+  version = '';
+  number = -1;
+  readonly #texts: AsyncGenerator<string, void, undefined>;
+
+  constructor(body: AsyncIterable<Buffer>) {
+    this.#texts = splitText(body, '\0', MAX_TREE_PATH);
+  }
+
+  async next(): Promise<void> {
+    const path = await this.#texts.next();
+    if (path.done === true) {
+      this.order = undefined;
+      return;
+    }
+    const version = await this.#texts.next();
+    if (version.done === true) throw invalid('The known entries are cut off: each is a path and a version.');
+    const order = treeOrder(path.value);
+    if (this.order !== undefined && order <= this.order) {
+      throw invalid('The known entries are out of order: a folder comes before its content.');
+    }
+    this.order = order;
+    this.version = version.value;
+    this.number += 1;
+  }
+}
+
+/**
+ * All of the workspace, as frames of `protocol/guest/tree-protocol`: without the contents of known
+ * entries, mount points, devices, sockets and partial files. A file that changes while it is read
+ * contributes what was read, and counts as unsettled.
+ * @throws PortholeError `invalid_request`, `workspace_archive_read_error`, also half-way
+ */
+export async function treeOut(workspace: Workspace, known: AsyncIterable<Buffer>, sink: Sink): Promise<void> {
+  const { walker, calls } = await openFolder(workspace, '/workspace', false);
+  try {
+    await new TreeWriter(workspace, walker, calls, new KnownEntries(known), sink).write();
+  } catch (error) {
+    if (error instanceof PortholeError) throw error;
+    throw new PortholeError(
+      'workspace_archive_read_error',
+      `the workspace could not be read: ${reasonOf(error)}`,
+      {
+        cause: error,
+      },
+    );
+  } finally {
+    await walker.close();
+  }
+}
+
+class TreeWriter {
+  readonly #workspace: Workspace;
+  readonly #walker: DirectoryWalker;
+  readonly #calls: Calls;
+  readonly #known: KnownEntries;
+  readonly #sink: Sink;
+  readonly #yielder = new Yielder();
+  /** The first path of each file with several names, by device and inode. */
+  readonly #linked = new Map<string, string>();
+  #linkBytes = 0;
+  readonly #end = { unreadable: 0, unsettled: 0 } satisfies TreeEnd;
+  /** Later changes of entries that changed after this may not show in their times. */
+  readonly #racyFrom = Date.now() - RESOLUTION_MS;
+  #ranges: [from: number, to: number][] = [];
+  #buffer = Buffer.allocUnsafeSlow(BUFFER);
+  #spare = Buffer.allocUnsafeSlow(BUFFER);
+  #used = 0;
+  #sent: Promise<void> = Promise.resolve();
+
+  constructor(workspace: Workspace, walker: DirectoryWalker, calls: Calls, known: KnownEntries, sink: Sink) {
+    this.#workspace = workspace;
+    this.#walker = walker;
+    this.#calls = calls;
+    this.#known = known;
+    this.#sink = sink;
+  }
+
+  async write(): Promise<void> {
+    await this.#known.next();
+    await this.#folder('');
+    // The rest are gone; a body that is left unread would hold up its sender.
+    while (this.#known.order !== undefined) await this.#known.next();
+    await this.#flushRanges();
+    await this.#frame(TREE.end, JSON.stringify(this.#end));
+    await this.#flush();
+    await this.#sent;
+  }
+
+  /** @param prefix of the current folder of the walk: `a/b/` */
+  async #folder(prefix: string): Promise<void> {
+    const { directory } = this.#walker;
+    let names: string[];
+    try {
+      names = fs.readdirSync(at(directory, '.'), 'latin1').sort();
+    } catch (error) {
+      if (prefix === '' || !this.#isLeftOut(error)) throw error;
+      return;
+    }
+    for (const name of names) {
+      await this.#yielder.pause();
+      if (PARTIAL.test(name)) continue;
+      const path = prefix + name;
+      if (path.length > MAX_TREE_PATH) this.#end.unreadable += 1;
+      else {
+        try {
+          await this.#entry(path, name, directory);
+        } catch (error) {
+          if (!this.#isLeftOut(error)) throw error;
+        }
+      }
+    }
+  }
+
+  async #entry(path: string, name: string, directory: number): Promise<void> {
+    if (this.#workspace.hasMounts() && this.#workspace.isMounted(this.#walker.names, name)) {
+      // Reading a mount point may take seconds.
+      return this.#send({ path, type: 'directory', mode: 0o755, mtime: 0, version: '' });
+    }
+    const stat = await this.#calls.lstat(at(directory, name));
+    if (stat === undefined) return;
+    const link = stat.nlink > 1 && !stat.isDirectory() ? this.#firstName(stat, path) : undefined;
+    const isKnown = await this.#isKnown(path, versionOf(stat));
+    const entry = this.#entryOf(path, stat);
+    if (stat.isDirectory()) {
+      if (!isKnown) await this.#send({ ...entry, type: 'directory' });
+      await this.#walker.enter(name);
+      await this.#folder(`${path}/`);
+      await this.#walker.leave();
+    } else if (isKnown) return;
+    else if (link !== undefined) await this.#send({ ...entry, type: 'hardlink', link });
+    else if (stat.isSymbolicLink()) {
+      const target = await this.#calls.readlink(at(directory, name));
+      await this.#send({ ...entry, type: 'symlink', link: target });
+    } else if (stat.isFIFO()) await this.#send({ ...entry, type: 'fifo' });
+    else if (stat.isFile()) await this.#file(path, at(directory, name));
+  }
+
+  #entryOf(path: string, stat: Stats): Omit<TreeEntry, 'type'> {
+    const version = stat.ctimeMs < this.#racyFrom ? versionOf(stat) : '';
+    return { path, mode: stat.mode & 0o7777, mtime: stat.mtimeMs / 1_000, version };
+  }
+
+  /** Undefined if this is the first. */
+  #firstName({ dev, ino }: Stats, path: string): string | undefined {
+    const key = `${dev}:${ino}`;
+    const first = this.#linked.get(key);
+    if (first === undefined && this.#linkBytes < MAX_LINK_BYTES) {
+      this.#linkBytes += path.length;
+      this.#linked.set(key, path);
+    }
+    return first;
+  }
+
+  async #isKnown(path: string, version: string): Promise<boolean> {
+    const order = treeOrder(path);
+    while (this.#known.order !== undefined && this.#known.order < order) await this.#known.next();
+    if (this.#known.order !== order || this.#known.version !== version) return false;
+    const { number } = this.#known;
+    const last = this.#ranges.at(-1);
+    if (last?.[1] === number) last[1] = number + 1;
+    else {
+      if (this.#ranges.length === MAX_KNOWN_RANGES) await this.#flushRanges();
+      this.#ranges.push([number, number + 1]);
+    }
+    return true;
+  }
+
+  async #file(path: string, source: string | Buffer): Promise<void> {
+    await this.#flushRanges();
+    const descriptor = await this.#calls.open(source, READ);
+    try {
+      const stat = await this.#calls.fstat(descriptor);
+      if (!stat.isFile()) return;
+      // Its version follows its contents, because it may change until they are read.
+      await this.#contents(descriptor, stat.size);
+      const isSettled = versionOf(await this.#calls.fstat(descriptor)) === versionOf(stat);
+      if (!isSettled) this.#end.unsettled += 1;
+      const entry = this.#entryOf(path, stat);
+      await this.#send({ ...entry, type: 'file', ...(!isSettled && { version: '' }) });
+    } finally {
+      await this.#calls.close(descriptor);
+    }
+  }
+
+  async #contents(descriptor: number, size: number): Promise<void> {
+    for (let position = 0; position < size; ) {
+      if (
+        BUFFER - this.#used < LEAST + FRAME_HEAD ||
+        (size <= BUFFER / 2 && size + FRAME_HEAD > BUFFER - this.#used)
+      )
+        await this.#flush();
+      const wanted = Math.min(BUFFER - this.#used - FRAME_HEAD, size - position, MAX_TREE_CONTENTS);
+      const into = this.#used + FRAME_HEAD;
+      const read =
+        this.#calls === direct && size <= BUFFER
+          ? fs.readSync(descriptor, this.#buffer, into, wanted, null)
+          : (await readPooled(descriptor, this.#buffer, into, wanted, null)).bytesRead;
+      if (read === 0) return;
+      frameHead(TREE.contents, read).copy(this.#buffer, this.#used);
+      this.#used = into + read;
+      position += read;
+    }
+  }
+
+  async #flushRanges(): Promise<void> {
+    const ranges = this.#ranges;
+    this.#ranges = [];
+    if (ranges.length > 0) await this.#frame(TREE.known, JSON.stringify(ranges));
+  }
+
+  /** Entries stay in order: known ones before it are sent first. */
+  async #send(entry: TreeEntry): Promise<void> {
+    await this.#flushRanges();
+    await this.#frame(TREE.entry, JSON.stringify(entry));
+  }
+
+  async #frame(type: number, text: string): Promise<void> {
+    const length = Buffer.byteLength(text);
+    if (BUFFER - this.#used < length + FRAME_HEAD) await this.#flush();
+    frameHead(type, length).copy(this.#buffer, this.#used);
+    this.#buffer.write(text, this.#used + FRAME_HEAD);
+    this.#used += length + FRAME_HEAD;
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#used === 0) return;
+    await this.#sent;
+    this.#sent = this.#sink(this.#buffer.subarray(0, this.#used));
+    // It is awaited before the next one; until then a failure must not count as unhandled.
+    this.#sent.catch(() => undefined);
+    [this.#buffer, this.#spare] = [this.#spare, this.#buffer];
+    this.#used = 0;
+  }
+
+  /** False if the failure ends the reading. An entry that has just disappeared is skipped. */
+  #isLeftOut(error: unknown): boolean {
+    const why = errno(error);
+    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(why)) return true;
+    if (!['EACCES', 'EPERM', 'EAGAIN', 'ENAMETOOLONG'].includes(why)) return false;
+    this.#end.unreadable += 1;
+    return true;
+  }
+}
+
+/** A change of content, mode or name changes the time of the inode (ctime). */
+function versionOf({ size, ctimeMs, ino }: Stats): string {
+  // Times are exact to 2^-12 ms in a double until the year 2248.
+  return [size, Math.round(ctimeMs * 4_096), ino].map((part) => part.toString(36)).join('.');
+}

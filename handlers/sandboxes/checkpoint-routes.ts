@@ -1,0 +1,313 @@
+import { z } from 'zod';
+import { type Caller, ownsSandbox } from '#core/callers.ts';
+import { PortholeError } from '#base/errors.ts';
+import { collectCheckpoints } from '#core/checkpoints/collect-checkpoints.ts';
+import { CHECKPOINT_CAUSES, type CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
+import { forkCheckpoint } from '#core/checkpoints/fork-checkpoint.ts';
+import { restoreCheckpoint } from '#core/checkpoints/restore-checkpoint.ts';
+import { type CheckpointDeps, takeCheckpoint } from '#core/checkpoints/take-checkpoint.ts';
+import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
+import { defineRoute, ID_PATTERN, json } from '../route.ts';
+import type { Services } from '../services.ts';
+import { GUEST_ERRORS, SandboxPath } from './sandbox-path.ts';
+
+const CHECKPOINTS = '/v1/sandbox/{id}/checkpoints';
+const MAX_FORKS = 20;
+
+const CheckpointPath = SandboxPath.extend({
+  checkpoint: z.string().max(200).describe('Id of the checkpoint').meta({ pattern: ID_PATTERN }),
+});
+
+const Label = z.string().trim().min(1, 'must not be empty').max(200);
+
+const CheckpointDto = z
+  .object({
+    id: z.string(),
+    parent: z
+      .string()
+      .nullable()
+      .describe('The checkpoint that the sandbox was at; null for the first, or if that was deleted'),
+    label: z.string().nullable(),
+    cause: z.enum(CHECKPOINT_CAUSES).describe('Why it was made; `restore`: before another one was restored'),
+    created_at: z.iso.datetime(),
+    memory: z.literal(false).describe('Whether it has processes and their memory'),
+    files: z.number().int(),
+    bytes: z.number().int().describe('Of all files'),
+    stored_bytes: z.number().int().describe('What it added to the store: changes since its parent'),
+    left_out: z.number().int().describe('Files and folders that the user of the sandbox may not read'),
+    consistent: z
+      .boolean()
+      .describe('False: files changed while they were read, as in a crash of the machine'),
+    image: z.string().nullable(),
+    servers: z
+      .array(z.object({ name: z.string(), port: z.number().int().nullable() }))
+      .describe('Declared servers, which a restore and a fork start'),
+    variables: z.array(z.string()).describe('Names of the variables of the sandbox'),
+  })
+  .meta({ id: 'Checkpoint' });
+
+function toDto(one: CheckpointRecord): z.infer<typeof CheckpointDto> {
+  return {
+    id: one.id,
+    parent: one.parentId,
+    label: one.label,
+    cause: one.cause,
+    created_at: one.createdAt.toISOString(),
+    memory: false,
+    files: one.files,
+    bytes: one.bytes,
+    stored_bytes: one.storedBytes,
+    left_out: one.leftOut,
+    consistent: one.isConsistent,
+    image: one.image,
+    servers: [...one.servers],
+    variables: [...one.variables],
+  };
+}
+
+/** @throws PortholeError `checkpoints_not_supported` */
+function depsOf(services: Services): Services & CheckpointDeps {
+  if (services.checkpoints !== undefined) return { ...services, ...services.checkpoints };
+  throw new PortholeError('checkpoints_not_supported', 'This installation has no place for checkpoints', {
+    remedy: 'An administrator sets PORTHOLE_ARCHIVE_BUCKET.',
+  });
+}
+
+async function findCheckpoint(
+  { records }: Services,
+  sandbox: SandboxRecord,
+  id: string,
+): Promise<CheckpointRecord> {
+  const found = await records.checkpoints.get(id);
+  const isOfSandbox = found?.sandboxId === sandbox.id && found.generation === sandbox.generation;
+  if (found?.state === 'ready' && isOfSandbox) return found;
+  // That of a fork's original: the fork may go back to what it was made from.
+  const head = await records.checkpoints.head(sandbox);
+  if (found?.state === 'ready' && head?.checkpointId === found.id) return found;
+  throw new PortholeError(
+    'checkpoint_not_found',
+    `Sandbox ${sandbox.id} has no checkpoint ${id.slice(0, 100)}`,
+    {
+      remedy: `GET /v1/sandbox/${sandbox.id}/checkpoints lists them.`,
+    },
+  );
+}
+
+/** The owner, and people with whom the work in the run is shared. */
+async function findRunning(services: Services, caller: Caller, id: string): Promise<SandboxRecord> {
+  const sandbox = await findSandbox(services, caller, id, { agents: true });
+  return readySandbox(services, sandbox, { inspects: true });
+}
+
+const createCheckpointRoute = defineRoute('createCheckpoint', 'POST', CHECKPOINTS, {
+  shared: { sandbox: 'work' },
+  tag: 'Checkpoints',
+  summary: 'Make a checkpoint of a sandbox',
+  description:
+    'Its files, its declared servers and the names of its variables; a stopped sandbox is resumed for it. What is stored is what has changed since its parent. Mounted buckets are not in it. It exists until it, or its sandbox, is deleted.',
+  class: 'heavy',
+  agents: true,
+  params: SandboxPath,
+  body: z
+    .strictObject({
+      label: Label.nullish().describe('For people'),
+      memory: z
+        .union([z.boolean(), z.literal('auto')])
+        .default('auto')
+        .describe('Whether processes are kept, too; `auto`: where the sandbox can'),
+    })
+    .meta({ id: 'CreateCheckpointRequest', example: { label: 'before the redesign' } }),
+  responses: { 200: { description: 'The checkpoint', schema: CheckpointDto } },
+  errors: [
+    ...GUEST_ERRORS,
+    'checkpoints_not_supported',
+    'memory_not_supported',
+    'disk_full',
+    'payload_too_large',
+    'archive_error',
+    'conflict',
+    'workspace_archive_read_error',
+  ],
+  async handle({ params, body, caller, signal }, services) {
+    const deps = depsOf(services);
+    if (body.memory === true) {
+      throw new PortholeError('memory_not_supported', 'memory: this sandbox cannot keep its processes', {
+        remedy: 'Leave it out: declared servers start again with the files.',
+      });
+    }
+    const sandbox = await findRunning(services, caller, params.id);
+    const asked = { label: body.label ?? null, cause: 'manual' } as const;
+    const { checkpoint } = await takeCheckpoint(deps, sandbox, asked, signal);
+    return json(200, toDto(checkpoint));
+  },
+});
+
+const List = z
+  .object({
+    checkpoints: z.array(CheckpointDto).describe('Oldest first'),
+    current: z.string().nullable().describe('The one that the sandbox was at last: the parent of the next'),
+  })
+  .meta({ id: 'CheckpointList' });
+
+const listCheckpointsRoute = defineRoute('listCheckpoints', 'GET', CHECKPOINTS, {
+  shared: { sandbox: 'view' },
+  tag: 'Checkpoints',
+  summary: 'List the checkpoints of a sandbox',
+  description: 'A tree by `parent`.',
+  agents: true,
+  params: SandboxPath,
+  responses: { 200: { description: 'The checkpoints', schema: List } },
+  errors: ['sandbox_not_found'],
+  async handle({ params, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+    const { checkpoints } = services.records;
+    const [list, head] = await Promise.all([checkpoints.list(sandbox), checkpoints.head(sandbox)]);
+    return json(200, { checkpoints: list.map(toDto), current: head?.checkpointId ?? null });
+  },
+});
+
+const getCheckpointRoute = defineRoute('getCheckpoint', 'GET', `${CHECKPOINTS}/{checkpoint}`, {
+  shared: { sandbox: 'view' },
+  tag: 'Checkpoints',
+  summary: 'Read a checkpoint',
+  agents: true,
+  params: CheckpointPath,
+  responses: { 200: { description: 'The checkpoint', schema: CheckpointDto } },
+  errors: ['sandbox_not_found', 'checkpoint_not_found'],
+  async handle({ params, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+    return json(200, toDto(await findCheckpoint(services, sandbox, params.checkpoint)));
+  },
+});
+
+const deleteCheckpointRoute = defineRoute('deleteCheckpoint', 'DELETE', `${CHECKPOINTS}/{checkpoint}`, {
+  shared: { sandbox: 'work' },
+  tag: 'Checkpoints',
+  summary: 'Delete a checkpoint',
+  description: 'What other checkpoints share with it stays. Succeeds if it does not exist.',
+  params: CheckpointPath,
+  responses: { 204: { description: 'Deleted' } },
+  errors: ['sandbox_not_found', 'checkpoints_not_supported', 'archive_error'],
+  async handle({ params, caller }, services) {
+    const deps = depsOf(services);
+    const sandbox = await findSandbox(services, caller, params.id);
+    const list = await services.records.checkpoints.list(sandbox);
+    const ids = list.filter(({ id }) => id === params.checkpoint).map(({ id }) => id);
+    if (await services.records.checkpoints.markDeleted(ids)) await collectCheckpoints(deps);
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+const Restored = z
+  .object({
+    checkpoint: z.string(),
+    before: CheckpointDto.describe('What the sandbox was: restore it to go back'),
+    written: z.number().int().describe('Files, folders and links that were written'),
+    removed: z.number().int(),
+  })
+  .meta({ id: 'RestoredCheckpoint' });
+
+const restoreCheckpointRoute = defineRoute(
+  'restoreCheckpoint',
+  'POST',
+  `${CHECKPOINTS}/{checkpoint}/restore`,
+  {
+    shared: { sandbox: 'work' },
+    tag: 'Checkpoints',
+    summary: 'Restore a checkpoint',
+    description:
+      'Files and declared servers become those of the checkpoint, after a checkpoint of the present. Servers restart; other processes and open terminals go on. Previews keep their URLs. A damaged checkpoint changes nothing.',
+    class: 'heavy',
+    agents: true,
+    params: CheckpointPath,
+    body: z.strictObject({}).optional(),
+    responses: { 200: { description: 'Restored', schema: Restored } },
+    errors: [
+      ...GUEST_ERRORS,
+      'checkpoints_not_supported',
+      'checkpoint_not_found',
+      'checkpoint_damaged',
+      'disk_full',
+      'payload_too_large',
+      'archive_error',
+      'conflict',
+      'workspace_archive_read_error',
+      'workspace_archive_write_error',
+    ],
+    async handle({ params, caller, signal }, services) {
+      const deps = depsOf(services);
+      const sandbox = await findRunning(services, caller, params.id);
+      const checkpoint = await findCheckpoint(services, sandbox, params.checkpoint);
+      const { before, ...done } = await restoreCheckpoint(deps, sandbox, checkpoint, signal);
+      return json(200, { checkpoint: checkpoint.id, before: toDto(before), ...done });
+    },
+  },
+);
+
+const Forks = z
+  .object({
+    sandboxes: z.array(z.object({ id: z.string() })),
+    errors: z
+      .array(z.object({ code: z.string(), error: z.string() }))
+      .describe('Why fewer than `count` were made'),
+  })
+  .meta({ id: 'ForkedSandboxes' });
+
+const forkCheckpointRoute = defineRoute('forkCheckpoint', 'POST', `${CHECKPOINTS}/{checkpoint}/fork`, {
+  tag: 'Checkpoints',
+  summary: 'Make sandboxes from a checkpoint',
+  description:
+    'Each is an independent sandbox with the files and declared servers of the checkpoint, and the image, sizes and network rules of the original: without its mounts, approvals and variables. A file with secrets in /workspace, such as `.env`, is copied.',
+  class: 'heavy',
+  params: CheckpointPath,
+  body: z
+    .strictObject({
+      count: z.number().int().min(1).max(MAX_FORKS, `must be at most ${MAX_FORKS}`).default(1),
+      variables: z
+        .array(z.string().max(256))
+        .max(264)
+        .default([])
+        .describe('Names of variables and secrets of the sandbox that the forks get, too'),
+    })
+    .meta({ id: 'ForkCheckpointRequest', example: { count: 3 } }),
+  responses: { 200: { description: 'The forks', schema: Forks } },
+  errors: [
+    'sandbox_not_found',
+    'checkpoints_not_supported',
+    'checkpoint_not_found',
+    'checkpoint_damaged',
+    'quota_exceeded',
+    'capacity_exceeded',
+    'image_not_supported',
+    'archive_error',
+    'workspace_archive_write_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, body, caller, person, signal }, services) {
+    const deps = depsOf(services);
+    const sandbox = await findSandbox(services, caller, params.id);
+    if (!ownsSandbox(person, sandbox)) {
+      throw new PortholeError('forbidden', 'Only the owner of a sandbox forks it', {
+        remedy: 'ask its owner.',
+      });
+    }
+    const checkpoint = await findCheckpoint(services, sandbox, params.checkpoint);
+    const forks = await forkCheckpoint(deps, sandbox, checkpoint, body, signal);
+    const errors = forks.flatMap((fork) => ('error' in fork ? [fork.error] : []));
+    return json(200, {
+      sandboxes: forks.flatMap((fork) => ('sandbox' in fork ? [{ id: fork.sandbox.id }] : [])),
+      errors: errors.map(({ code, message }) => ({ code, error: message })),
+    });
+  },
+});
+
+export const checkpointRoutes = [
+  createCheckpointRoute,
+  listCheckpointsRoute,
+  getCheckpointRoute,
+  deleteCheckpointRoute,
+  restoreCheckpointRoute,
+  forkCheckpointRoute,
+];

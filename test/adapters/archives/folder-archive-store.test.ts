@@ -1,0 +1,26 @@
+import { expect, test } from '@jest/globals';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { folderArchiveStore } from '#adapters/system/folder-archive-store.ts';
+import { archiveStoreContract } from '#test/contracts/archive-store.contract.ts';
+
+archiveStoreContract(async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'archives-'));
+  return {
+    store: folderArchiveStore(folder),
+    async end() {
+      expect(
+        readdirSync(folder, { recursive: true }).filter((name) => String(name).includes('.partial')),
+      ).toEqual([]);
+      rmSync(folder, { recursive: true });
+    },
+  };
+});
+
+test.each(['../outside', 'a/../../b', '/etc/passwd', 'a//b', '.hidden'])(
+  'refuses the key %j',
+  async (key) => {
+    await expect((async () => folderArchiveStore(tmpdir()).get(key))()).rejects.toThrow('no key');
+  },
+);

@@ -1,0 +1,109 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { FinishedCheckpoint, NewCheckpoint } from '#core/checkpoints/checkpoint-store.ts';
+import type { Records } from '#core/records.ts';
+import { ALICE, BOB, minutes, NOON } from './samples.ts';
+
+const BOX = { id: 'box', generation: 2 };
+
+function begun(id: string, rest: Partial<NewCheckpoint> = {}): NewCheckpoint {
+  return {
+    id,
+    owner: ALICE,
+    sandboxId: BOX.id,
+    generation: BOX.generation,
+    family: 'a',
+    parentId: null,
+    label: null,
+    cause: 'manual',
+    createdAt: NOON,
+    image: null,
+    variables: ['TOKEN', "o'hara"],
+    ...rest,
+  };
+}
+
+const FINISHED: FinishedCheckpoint = {
+  files: 3,
+  bytes: 5_000_000_000_000,
+  storedBytes: 4_000_000_000_000,
+  leftOut: 1,
+  isConsistent: false,
+  manifestSha256: 'f'.repeat(64),
+  baseId: 'base',
+  packs: { a: 12, b: 5_000_000_000 },
+  servers: [{ name: 'web', port: 3000 }],
+};
+
+/** The contract of their records, `peer` being a second instance on the same database. */
+export function checkpointRecordsContract(
+  instances: () => { readonly records: Records; readonly peer: Records },
+): void {
+  describe('checkpoints', () => {
+    let records: Records;
+    let peer: Records;
+    beforeEach(() => {
+      ({ records, peer } = instances());
+    });
+    const make = async (id: string, rest: Partial<NewCheckpoint> = {}) => {
+      expect(await records.checkpoints.begin(begun(id, rest))).toBe(true);
+      return records.checkpoints.finish(begun(id, rest), FINISHED);
+    };
+    const ids = async () => (await peer.checkpoints.list(BOX)).map(({ id }) => id);
+
+    test('are listed once they are finished, as they were put, and move the head', async () => {
+      await records.checkpoints.begin(begun('a', { label: 'first' }));
+      expect(await ids()).toEqual([]);
+      expect(await peer.checkpoints.head(BOX)).toBeUndefined();
+      const finished = await records.checkpoints.finish(begun('a', { label: 'first' }), FINISHED);
+      expect(await peer.checkpoints.get('a')).toEqual(finished);
+      expect(finished).toEqual({ ...begun('a', { label: 'first' }), ...FINISHED, state: 'ready' });
+      expect(await peer.checkpoints.head(BOX)).toEqual({ family: 'a', checkpointId: 'a', madeId: 'a' });
+      await make('b', { parentId: 'a' });
+      await make('c', { sandboxId: 'other' });
+      await make('d', { generation: 3 });
+      expect(await ids()).toEqual(['a', 'b']);
+      await peer.checkpoints.setHead(BOX, { family: 'a', checkpointId: 'a', madeId: null });
+      expect(await records.checkpoints.head(BOX)).toEqual({ family: 'a', checkpointId: 'a', madeId: null });
+    });
+
+    test('begin only while their parent is there', async () => {
+      expect(await records.checkpoints.begin(begun('b', { parentId: 'a' }))).toBe(false);
+      await make('a');
+      await records.checkpoints.begin(begun('b', { parentId: 'a' }));
+      expect(await records.checkpoints.begin(begun('c', { parentId: 'b' }))).toBe(false);
+      expect(await peer.checkpoints.markDeleted(['a', 'unknown'])).toBe(true);
+      expect(await peer.checkpoints.markDeleted(['a'])).toBe(false);
+      expect(await records.checkpoints.begin(begun('d', { parentId: 'a' }))).toBe(false);
+      const states = (await records.checkpoints.family('a')).map(({ id, state }) => `${id} ${state}`);
+      expect(states.toSorted()).toEqual(['a deleted', 'b creating']);
+    });
+
+    test('are counted for their owner until their objects are gone', async () => {
+      await make('a');
+      await make('b', { owner: BOB });
+      await make('c');
+      expect(await peer.checkpoints.storedBytes(ALICE)).toBe(8_000_000_000_000);
+      await records.checkpoints.markDeleted(['a']);
+      expect(await peer.checkpoints.storedBytes(ALICE)).toBe(8_000_000_000_000);
+      await records.checkpoints.remove(['a']);
+      expect(await peer.checkpoints.storedBytes(ALICE)).toBe(4_000_000_000_000);
+      expect(await peer.checkpoints.storedBytes({ user: 'unknown', org: 'none' })).toBe(0);
+    });
+
+    test('end with their sandbox, and their families are untidy until they are removed', async () => {
+      await make('a');
+      await make('b', { parentId: 'a' });
+      await make('x', { generation: 3, family: 'x' });
+      expect(await peer.checkpoints.untidyFamilies(minutes(60))).toEqual([]);
+      await records.checkpoints.markAllDeleted(BOX);
+      expect(await ids()).toEqual([]);
+      expect(await peer.checkpoints.head(BOX)).toBeUndefined();
+      expect(await peer.checkpoints.untidyFamilies(NOON)).toEqual(['a']);
+      await records.checkpoints.remove(['a', 'b']);
+      expect(await peer.checkpoints.untidyFamilies(NOON)).toEqual([]);
+      await records.checkpoints.begin(begun('y', { family: 'y' }));
+      expect(await peer.checkpoints.untidyFamilies(NOON)).toEqual([]);
+      expect(await peer.checkpoints.untidyFamilies(minutes(1))).toEqual(['y']);
+    });
+  });
+}
