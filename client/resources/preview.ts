@@ -55,7 +55,7 @@ export class Preview implements AsyncDisposable {
     return this.info.target_port;
   }
 
-  /** URL of the preview. Anyone with the URL can see the app. */
+  /** URL of the preview. Anyone with the link can see the app. */
   get url(): string {
     const port = this.info.local_port;
     // Never a bare loopback address: cookies know no ports, so the app would get the console's.
@@ -112,7 +112,7 @@ export class Preview implements AsyncDisposable {
     return Promise.resolve();
   }
 
-  /** Its URL, for printing. Anyone with the URL can see the app. */
+  /** Its URL, for printing. Anyone with the link can see the app. */
   toString(): string {
     return this.url;
   }

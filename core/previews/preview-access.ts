@@ -85,7 +85,7 @@ export const AUDIENCES: Readonly<Record<AccessLevel, string>> = {
   org: "Everyone in the owner's organisation can see the app.",
   signed_in: 'Everyone who is signed in can see the app.',
   password: 'Everyone who knows its password can see the app.',
-  link: 'Anyone with the URL can see the app.',
+  link: 'Anyone with the link can see the app.',
 };
 
 export interface AccessChange {

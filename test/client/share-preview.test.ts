@@ -45,7 +45,7 @@ test('makes a link, says until when, and warns where it is not needed', async ()
     /^http:\/\/127\.0\.0\.1:\d+\/open\?preview=preview-[0-9a-f]{20}#lnk_\w+\.\S+\n$/,
   );
   expect(shared.stderr).toMatch(
-    /^lnk_\w+ until 20\S+Z\nporthole: anyone with the URL of the preview can see/,
+    /^lnk_\w+ until 20\S+Z\nporthole: anyone with the link of the preview itself can see/,
   );
   const porthole = new Porthole({ url: environment['PORTHOLE_URL'], apiKey: ALICE });
   const [preview] = await (await porthole.run(runId)).previews();

@@ -53,7 +53,7 @@ describe('a preview that the agent asks for', () => {
       tool: 'start_preview',
       target_port: 3000,
       level: 'link',
-      message: 'Open a live preview of port 3000? Anyone with the URL can see the app.',
+      message: 'Open a live preview of port 3000? Anyone with the link can see the app.',
       expires_at: new Date(clock.now().getTime() + 300_000).toISOString(),
     });
     const decided = await answer(id, 'approve');

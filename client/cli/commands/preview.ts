@@ -8,7 +8,7 @@ export const previewCommand: CommandSpec = {
   name: 'preview',
   usage: '<sandbox|run> <port>',
   summary: 'open a live preview of a port, print its URL, and keep it alive',
-  details: 'Stays alive until Ctrl-C and ends some time after. Anyone with the URL can see the app.',
+  details: 'Stays alive until Ctrl-C and ends some time after. Anyone with the link can see the app.',
   options: {
     once: { type: 'boolean', help: 'print the URL, and exit' },
     rotate: { type: 'boolean', help: 'revoke the current URL, and open a new one' },

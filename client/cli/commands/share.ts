@@ -25,7 +25,7 @@ export const shareCommand: CommandSpec = {
       type: 'string',
       value: 'LEVEL',
       choices: LINK_LEVELS,
-      help: `who may use it: ${joinWithOr(LINK_LEVELS)}; default link, everyone who has it`,
+      help: `who may use it: ${joinWithOr(LINK_LEVELS)}; default link, anyone with the link`,
     },
     expires: { type: 'string', value: 'TIME', help: 'when it ends, such as 1d; default never' },
     uses: { type: 'string', value: 'N', help: 'how many visitors may use it; default any number' },
@@ -111,7 +111,9 @@ async function sharePreview(context: Context): Promise<number> {
   const onlyHere = loopbackNote(link.url);
   if (given.is('qr') && onlyHere === undefined) await note(qrCode(link.url, streams.stderr.isTTY));
   if ((await sharing.access({ signal })).level === 'link') {
-    await note('porthole: anyone with the URL of the preview can see the app, also after the link ends.');
+    await note(
+      'porthole: anyone with the link of the preview itself can see the app, also after this link ends.',
+    );
   }
   if (onlyHere !== undefined) await note(`porthole: ${onlyHere}`);
   return 0;

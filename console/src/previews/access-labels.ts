@@ -50,7 +50,7 @@ export function linkLevelOptions(
 }
 
 const LINK_LEVELS = [
-  { id: 'link', words: 'Anyone who has it' },
+  { id: 'link', words: 'Anyone with the link' },
   { id: 'signed_in', words: 'Those who sign in' },
   { id: 'org', words: 'My organisation' },
 ] as const satisfies readonly { readonly id: PreviewLink['level']; readonly words: string }[];

@@ -47,7 +47,7 @@ describe('a preview that an agent requests', () => {
     };
     expect(reported[0]?.data).toEqual({
       ...about,
-      message: 'Open a live preview of port 3000? Anyone with the URL can see the app.',
+      message: 'Open a live preview of port 3000? Anyone with the link can see the app.',
       expires_at: '2026-03-01T12:05:00.000Z',
     });
     expect(reported[1]?.data).toEqual({ ...about, source: 'person', scope: 'once', decided_by: 'alice' });

@@ -19,7 +19,7 @@ describe('the level that an approval names', () => {
     ['org', "Everyone in the owner's organisation can see the app."],
     ['signed_in', 'Everyone who is signed in can see the app.'],
     ['password', 'Everyone who knows its password can see the app.'],
-    ['link', 'Anyone with the URL can see the app.'],
+    ['link', 'Anyone with the link can see the app.'],
   ] as const)('is %s in the event, with a sentence in the question', async (level, sentence) => {
     await setLevel(level);
     const opening = open();

@@ -53,7 +53,7 @@ class AsyncPreview:
             self._keep_alive = AsyncKeepAlive(self.touch, keep_alive)
 
     def __str__(self) -> str:
-        """Its URL. Anyone with the URL can see the app."""
+        """Its URL. Anyone with the link can see the app."""
         return self.url
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class AsyncPreview:
 
     @property
     def url(self) -> str:
-        """Anyone with the URL can see the app."""
+        """Anyone with the link can see the app."""
         port = self.info["local_port"]
         # Never a bare loopback address: cookies know no ports, so the app would get the console's.
         return self.info["preview_url"] or f"http://preview-{port}.localhost:{port}/"
