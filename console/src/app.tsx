@@ -3,7 +3,7 @@ import { RouterProvider } from 'react-aria-components';
 import { Route, Switch, useLocation } from 'wouter';
 import { ApiError, call, onSignedOut } from './api/client.ts';
 import { ApprovalDock } from './approvals/approval-dock.tsx';
-import { questionOf, runName } from './approvals/approval-labels.ts';
+import { askingRun, questionOf } from './approvals/approval-labels.ts';
 import { type Approvals, useApprovals } from './approvals/use-approvals.ts';
 import { whenConnected } from './live/connection.ts';
 import { notificationState } from './live/notifications.ts';
@@ -119,7 +119,7 @@ function useNotifications({ waiting, following }: Pick<Approvals, 'waiting' | 'f
     for (const approval of begun) {
       try {
         const notification = new Notification(questionOf(approval), {
-          body: `The agent of ${runName(approval)} asks.`,
+          body: `The agent of ${askingRun(approval)} asks.`,
           tag: approval.request_id,
         });
         notification.addEventListener('click', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import {
+  askingRun,
   type Choice,
   choiceLabel,
   consequenceOf,
@@ -8,9 +9,9 @@ import {
   mayCover,
   policySubject,
   questionOf,
-  runName,
   widestLabel,
 } from '../../console/src/approvals/approval-labels.ts';
+import { runName } from '../../console/src/runs/run-name.ts';
 
 const ASKED = {
   request_id: 'apr_1',
@@ -78,9 +79,10 @@ describe('approval labels', () => {
   });
 
   test('show the run title, or the run id if the title is empty', () => {
-    expect(runName(ASKED)).toBe('Rebuild it');
-    expect(runName({ ...ASKED, run_title: null })).toBe('run_1');
-    expect(runName({ ...ASKED, run_title: '\u200b \u202e' })).toBe('run_1');
+    expect(askingRun(ASKED)).toBe('Rebuild it');
+    const name = runName('run_1', null);
+    expect(askingRun({ ...ASKED, run_title: null })).toBe(name);
+    expect(askingRun({ ...ASKED, run_title: '\u200b \u202e' })).toBe(name);
   });
 
   test('show the outcome of a request that another client decided', () => {

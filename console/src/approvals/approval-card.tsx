@@ -6,6 +6,7 @@ import { timeLeft } from '../live/clock.ts';
 import { useAnswer, useAttempt, useEvents, useNow } from '../live/use-live.ts';
 import { Button, Fact, Problem } from '../parts/elements.tsx';
 import {
+  askingRun,
   type Choice,
   choiceLabel,
   consequenceOf,
@@ -14,7 +15,6 @@ import {
   POLICY_SCOPES,
   portOf,
   questionOf,
-  runName,
   type WaitingApproval,
   widestLabel,
 } from './approval-labels.ts';
@@ -100,6 +100,7 @@ export function ApprovalCard({
         key={choice}
         {...(key === undefined ? {} : { 'aria-keyshortcuts': key })}
         variant={confirms ? 'danger' : variant}
+        aria-disabled={!armed}
         {...(confirms ? { 'aria-describedby': `further-${id}`, onBlur: () => onConfirming(false) } : {})}
         {...whenArmed(() => {
           if (busy) return;
@@ -141,7 +142,7 @@ export function ApprovalCard({
       <p className="quiet" id={`who-${id}`}>
         The agent of{' '}
         <Link href={`/runs/${encodeURIComponent(approval.run_id)}`}>
-          <bdi>{runName(approval)}</bdi>
+          <bdi>{askingRun(approval)}</bdi>
         </Link>
         {approval.owner === user ? null : <>, a run of {approval.owner},</>} asks. {consequenceOf(approval)}
       </p>

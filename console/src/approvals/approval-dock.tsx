@@ -4,7 +4,7 @@ import { notificationState, onNotifications, switchNotifications } from '../live
 import { useWindowEvent } from '../live/use-live.ts';
 import { Button, Icon } from '../parts/elements.tsx';
 import { ApprovalCard } from './approval-card.tsx';
-import { endedLabel, questionOf, runName, type WaitingApproval } from './approval-labels.ts';
+import { askingRun, endedLabel, questionOf, type WaitingApproval } from './approval-labels.ts';
 import './approvals.css';
 import type { Approvals } from './use-approvals.ts';
 import { useArmed } from './use-armed.ts';
@@ -136,7 +136,7 @@ function useChange(
     if (ended !== undefined) announce(endedLabel(ended, serverNow()));
     const [first] = begun;
     if (first !== undefined) {
-      setChange(`The agent of ${runName(first)} asks: ${questionOf(first)} Press ${KEY} to decide.`);
+      setChange(`The agent of ${askingRun(first)} asks: ${questionOf(first)} Press ${KEY} to decide.`);
       onBegin();
     } else if (waiting.length === 0) setChange(undefined);
   }, [waiting, decidedHere, announce, onBegin]);

@@ -2,6 +2,7 @@ import { plainText } from '../../../base/plain-text.ts';
 import type { Api } from '../api/api.ts';
 import { timeLeft } from '../live/clock.ts';
 import { audienceOf, LEVELS } from '../previews/access-labels.ts';
+import { runName } from '../runs/run-name.ts';
 
 export type WaitingApproval = Api['GET /api/approvals']['answer']['approvals'][number];
 
@@ -85,13 +86,9 @@ function shareConsequence({ level, arguments: given }: Pick<WaitingApproval, 'ar
   ].join(' ');
 }
 
-/** Label of a run for its owner. */
-export function runName({
-  run_title: title,
-  run_id: id,
-}: Pick<WaitingApproval, 'run_id' | 'run_title'>): string {
-  const name = plainText(title ?? '', 80);
-  return name === '' ? id : name;
+/** The run of a request, for its owner. */
+export function askingRun({ run_id: id, run_title: title }: Pick<WaitingApproval, 'run_id' | 'run_title'>) {
+  return runName(id, title, 80);
 }
 
 /** Outcome of a request that was not decided on this page. */

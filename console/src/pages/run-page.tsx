@@ -13,6 +13,7 @@ import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
 import { RunDetails } from '../runs/run-details.tsx';
+import { runName } from '../runs/run-name.ts';
 import { ShareRun, Viewers } from '../runs/share-run.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
@@ -60,7 +61,7 @@ export function RunPage({ id }: { readonly id: string }) {
       <Problem words={problem} onRetry={reload} />
       <PageHead
         parent={['/', 'Runs']}
-        title={plainText(run.title ?? '', 200) || 'Untitled run'}
+        title={runName(id, run.title)}
         facts={
           <>
             {/* The preview below shows its own state: that of the run shows if it is another. */}

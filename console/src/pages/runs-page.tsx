@@ -22,6 +22,7 @@ import {
 } from '../parts/elements.tsx';
 import { keepToken } from '../runs/connect-agent.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
+import { runName } from '../runs/run-name.ts';
 import { sandboxName } from '../sandboxes/sandbox-name.ts';
 
 type Run = Answer<'GET /api/runs'>['runs'][number];
@@ -49,7 +50,7 @@ async function readRuns(query: RunQuery, signal: AbortSignal): Promise<ListPage<
 }
 
 const idOf = (run: Run) => run.run_id;
-const nameOf = ({ title, run_id: id }: Run) => plainText(title ?? '', 200) || id;
+const nameOf = ({ title, run_id: id }: Run) => runName(id, title);
 
 /** The user's runs. The filter is in the address. */
 export function RunsPage() {
@@ -122,7 +123,7 @@ function RunTable({ runs, selection: { ids, select } }: RunTableProps) {
             </td>
             <td>
               <Link href={`/runs/${encodeURIComponent(run.run_id)}`} className="clamped">
-                <bdi>{plainText(run.title ?? '', 200) || 'Untitled run'}</bdi>
+                <bdi>{nameOf(run)}</bdi>
               </Link>
               <span className="id">{run.run_id}</span>
             </td>

@@ -1,12 +1,12 @@
 import { useCallback, useEffect, useState } from 'react';
 import { Heading } from 'react-aria-components';
 import { useLocation } from 'wouter';
-import { plainText } from '../../../base/plain-text.ts';
 import { DOCUMENTS } from '../docs/documents.ts';
 import { documentAddress } from '../docs/document-links.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { chooseTheme, type Theme } from '../live/theme.ts';
 import { useLinkedPages } from '../pages/console-pages.tsx';
+import { runName } from '../runs/run-name.ts';
 import { placeAfter } from '../sandboxes/use-place.ts';
 import { PANE_NAMES } from '../workspace/workspace.tsx';
 import { Button, Fact } from './elements.tsx';
@@ -61,7 +61,7 @@ export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
         ...(text === '' ? [] : DOCS),
         ...(runs?.runs ?? []).map(({ run_id: id, title }) => ({
           id: `/runs/${encodeURIComponent(id)}`,
-          words: plainText(title ?? '', 100) || id,
+          words: runName(id, title, 100),
           note: 'Run',
         })),
       ];

@@ -177,8 +177,9 @@ export function approvalCards(here: ConsoleSuite): void {
         for (const button of document.querySelectorAll('.approval button')) button.click();
       }).observe(document.body, { childList: true, subtree: true })`);
       const asking = ask();
-      await card().locator('.decision[data-armed="false"]').waitFor();
+      await card().locator('.decision[data-armed="false"] [aria-disabled="true"]').first().waitFor();
       await card().locator('.decision[data-armed="true"]').waitFor();
+      expect(await card().locator('[aria-disabled="true"]').count()).toBe(0);
       expect(await waiting()).toHaveLength(1);
       await decide(card(), 'Deny');
       expect((await asking).status).toBe(403);
