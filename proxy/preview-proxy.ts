@@ -185,7 +185,8 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
       const letIn = async (gate: AccessGate, target: PreviewTarget): Promise<void> => {
         if (expectsContinue) res.writeContinue();
         const { audience } = deps.visitor(req, target);
-        const isEntered = await enter(gate, { req, res, target, audience });
+        const origins = [...deps.frameAncestors(target), gate.pageOrigin(target)];
+        const isEntered = await enter(gate, { req, res, target, audience, origins });
         if (isEntered) deps.metrics.answered(res.statusCode, 'access_required');
         else if (!res.destroyed) answer('bad_ticket');
       };

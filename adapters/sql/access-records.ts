@@ -22,6 +22,9 @@ const LINK_FIELDS = [
   'lastUsedAt',
 ] as const;
 
+/** How pseudonyms of visitors without a name begin. */
+const ANONYMOUS = 'visitor-';
+
 export function accessRecords({ dialect, once, repeatable, transact }: SqlSession): AccessRecords {
   return {
     get: (runId, targetPort) => repeatable((db) => first(ofPort(db, runId, targetPort), toAccess)),
@@ -101,11 +104,19 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
               conflict.columns(['run_id', 'target_port', 'viewer', 'link_id']).doUpdateSet(last),
             )
             .execute();
-          const tooMany = visitsOf(trx, runId, targetPort).select('last_at').limit(1).offset(most);
+          const like = viewer.startsWith(ANONYMOUS) ? 'like' : 'not like';
+          const tooMany = visitsOf(trx, runId, targetPort)
+            .where('link_id', '=', linkId)
+            .where('viewer', like, `${ANONYMOUS}%`)
+            .select('last_at')
+            .limit(1)
+            .offset(most);
           await trx
             .deleteFrom('preview_visits')
             .where('run_id', '=', runId)
             .where('target_port', '=', targetPort)
+            .where('link_id', '=', linkId)
+            .where('viewer', like, `${ANONYMOUS}%`)
             .where('last_at', '<=', tooMany)
             .execute();
         }),
@@ -125,7 +136,13 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
       }),
 
     visits: (runId, targetPort, most) =>
-      repeatable((db) => all(visitsOf(db, runId, targetPort).selectAll().limit(most), fieldsOf)),
+      repeatable(async (db) => {
+        const of = visitsOf(db, runId, targetPort).selectAll().limit(most);
+        const people = await all(of.where('viewer', 'not like', `${ANONYMOUS}%`), fieldsOf);
+        const others = await all(of.where('viewer', 'like', `${ANONYMOUS}%`), fieldsOf);
+        const kept = [...people, ...others].slice(0, most);
+        return kept.toSorted((a, b) => b.lastAt.getTime() - a.lastAt.getTime());
+      }),
 
     blockOf: ({ org, user }) =>
       repeatable((db) =>

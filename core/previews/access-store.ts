@@ -80,10 +80,13 @@ export interface AccessRecords {
   useLink(id: string, at: Date): Promise<boolean>;
   /** Returns false if it does not exist. */
   removeLink(id: string): Promise<boolean>;
-  /** Keeps the first and the last instant of each viewer and link, of the `most` last of a port. */
+  /**
+   * Keeps the first and the last instant of each viewer and link: of the `most` last people by a
+   * link, and of as many visitors without a name, who choose how many they are.
+   */
   addVisit(visit: Omit<PreviewVisit, 'firstAt' | 'lastAt'>, at: Date, most: number): Promise<void>;
   hasVisited(visit: Omit<PreviewVisit, 'firstAt' | 'lastAt'>): Promise<boolean>;
-  /** The last first, `most` at most. */
+  /** The last first, `most` at most: people rather than visitors without a name. */
   visits(runId: string, targetPort: number, most: number): Promise<readonly PreviewVisit[]>;
   /**
    * Counts a start by visitors at `at`. Returns false, without a change, if the starts since then

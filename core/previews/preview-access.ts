@@ -23,8 +23,8 @@ import type { Preview, PreviewPlane } from './preview-plane.ts';
 
 /** Links of one port. */
 const MAX_LINKS = 100;
-/** Remembered visitors of one port: visitors without a name choose how many they are. */
-const MAX_VISITORS = 1_000;
+/** Remembered visitors of one port: people by one link, and others by one link. */
+const MAX_VISITORS = { people: 1_000, anonymous: 200 };
 /** When a visit ends at the latest, in milliseconds: as long as a browser session. */
 const VISIT_MS = 12 * 3_600_000;
 
@@ -330,7 +330,7 @@ export async function enterPreview(
   const { viewer } = visit;
   const isPerson = visitor.caller?.kind === 'person';
   await Promise.all([
-    records.access.addVisit(visit, now, MAX_VISITORS),
+    records.access.addVisit(visit, now, MAX_VISITORS[isPerson ? 'people' : 'anonymous']),
     records.timeline.append(preview.runId, previewVisited(preview, { viewer, isPerson, level, link }), now),
   ]);
   return { kind: 'enters', ticket };

@@ -146,7 +146,8 @@ export function consoleHeaders(
     'cross-origin-opener-policy': 'same-origin',
     // Previews may be same-site: their pages must not share a process with this one.
     'origin-agent-cluster': '?1',
-    'referrer-policy': 'no-referrer',
+    // With `no-referrer` forms would have no Origin, which previews check.
+    'referrer-policy': 'strict-origin',
     'x-content-type-options': 'nosniff',
   };
 }

@@ -18,9 +18,9 @@ const SCRIPT = `
 const SLOW_MS = 400;
 const preview = new URLSearchParams(location.search).get('preview') ?? '';
 const key = 'porthole-open:' + preview;
-const kept = JSON.parse(sessionStorage.getItem(key) ?? '{}');
+const kept = attempt(() => Object(JSON.parse(sessionStorage.getItem(key)))) ?? {};
 const hash = location.hash.slice(1);
-if (hash.startsWith('path=')) kept.path = decodeURIComponent(hash.slice(5));
+if (hash.startsWith('path=')) kept.path = attempt(() => decodeURIComponent(hash.slice(5))) ?? '/';
 else if (hash.includes('.')) { const [link, secret] = hash.split('.'); kept.held = { link, secret }; kept.path = '/'; }
 // A host by name can be guessed: its page asks the same whether or not there is a preview.
 const isNamed = preview.includes('.');
@@ -30,6 +30,14 @@ history.replaceState(null, '', location.pathname + location.search);
 const visitor = localStorage.getItem('porthole-visitor') ?? newId();
 localStorage.setItem('porthole-visitor', visitor);
 const main = document.querySelector('main');
+// The address and the storage may be damaged.
+function attempt(read) {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
 function newId() {
   const hex = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
   return [hex.slice(0, 8), hex.slice(8, 12), '4' + hex.slice(13, 16), '8' + hex.slice(17, 20), hex.slice(20)].join('-');
@@ -161,7 +169,10 @@ export const openPageRoute = defineRoute('getOpenPage', 'GET', '/open', {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': POLICY,
         'cache-control': 'no-store',
-        'referrer-policy': 'no-referrer',
+        // A preview would keep a handle on its opener, and it on the preview.
+        'cross-origin-opener-policy': 'same-origin',
+        // With `no-referrer` its form would have no Origin, which the preview checks.
+        'referrer-policy': 'strict-origin',
         'x-content-type-options': 'nosniff',
         'x-frame-options': 'DENY',
       },

@@ -130,6 +130,11 @@ export class AccessGate {
     return location === undefined ? { kind: 'refused' } : { kind: 'opens', location };
   }
 
+  /** The origin of the page at which visitors of a preview sign in. */
+  pageOrigin(target: PreviewTarget): string | undefined {
+    return URL.parse(this.#deps.openUrl(target, '/') ?? '')?.origin;
+  }
+
   /** Where a person who opens a preview that does not exist is sent, as for one that does. */
   hide(req: IncomingMessage, token: string): string | undefined {
     return isNavigation(req) ? this.#deps.openUrl({ token }, req.url ?? '/') : undefined;

@@ -23,14 +23,20 @@ export async function enter(
     res,
     target,
     audience,
+    origins,
   }: {
     readonly req: IncomingMessage;
     readonly res: ServerResponse;
     readonly target: PreviewTarget;
     readonly audience: string;
+    /** Of the pages that bring tickets: `/open` and the console. */
+    readonly origins: readonly (string | undefined)[];
   },
 ): Promise<boolean> {
-  const form = req.method === 'POST' ? await readForm(req) : undefined;
+  // Login CSRF: any other page could make this browser the visitor of someone else's ticket.
+  const { origin } = req.headers;
+  const mayEnter = origin === undefined || origins.includes(origin);
+  const form = req.method === 'POST' && mayEnter ? await readForm(req) : undefined;
   const entered = form && gate.enter(form.get('ticket') ?? '', target, audience);
   if (entered === undefined) return false;
   res.writeHead(303, {

@@ -182,7 +182,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
         'content-encoding': 'br',
         'cross-origin-opener-policy': 'same-origin',
         'origin-agent-cluster': '?1',
-        'referrer-policy': 'no-referrer',
+        'referrer-policy': 'strict-origin',
       });
       expect(answer.headers['content-security-policy']).not.toContain('unsafe');
       const again = await porthole.call('GET', '/runs/whatever', {

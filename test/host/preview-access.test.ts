@@ -64,6 +64,21 @@ describe('the entrance', () => {
     },
   );
 
+  test('is accepted from the pages of Porthole only (login CSRF)', async () => {
+    const { ticket = '' } = (await v.open(ALICE)).entry;
+    for (const origin of ['null', `http://${v.host}`, 'http://mallory-preview.localhost']) {
+      expect((await v.post(ticket, '/', v.host, { origin })).status).toBe(403);
+    }
+    expect((await v.post(ticket, '/', v.host, { origin: v.porthole.host.url })).status).toBe(303);
+  });
+
+  test('is brought by a page without an opener, which has an origin', async () => {
+    expect((await v.porthole.call('GET', '/open?preview=x')).headers).toMatchObject({
+      'cross-origin-opener-policy': 'same-origin',
+      'referrer-policy': 'strict-origin',
+    });
+  });
+
   test('leads to the path that was requested, and is kept by no cache and no referrer', async () => {
     const { entry } = await v.open(ALICE);
     const { headers } = await v.post(entry.ticket ?? '', '/a?b=c');

@@ -138,6 +138,19 @@ export function accessContract(instances: () => { readonly records: Records; rea
       expect(await there.visits('run_1', 3001, 10)).toHaveLength(1);
     });
 
+    test('keeps people apart from any number of visitors without a name, and links from each other', async () => {
+      const visit = { runId: 'run_1', targetPort: 3000, linkId: 'lnk_1' };
+      await here.addVisit({ ...visit, viewer: 'bob' }, NOON, 2);
+      await here.addVisit({ ...visit, viewer: 'visitor-a', linkId: 'lnk_2' }, NOON, 2);
+      for (let at = 1; at <= 4; at += 1) {
+        await here.addVisit({ ...visit, viewer: `visitor-${at}` }, minutes(at), 2);
+      }
+      const viewers = async (most: number) =>
+        (await there.visits('run_1', 3000, most)).map(({ viewer }) => viewer);
+      expect((await viewers(10)).toSorted()).toEqual(['bob', 'visitor-3', 'visitor-4', 'visitor-a']);
+      expect(await viewers(2)).toEqual(['visitor-4', 'bob']);
+    });
+
     test('forgets visits and expired links, and no others', async () => {
       await here.addLink(link('lnk_1', { expiresAt: minutes(1) }), 9);
       await here.addLink(link('lnk_2'), 9);

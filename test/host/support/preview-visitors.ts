@@ -113,10 +113,15 @@ export class PreviewVisitors {
     return { ...answer, entry };
   }
 
-  post(ticket: string, path = '/', host = this.host): Promise<Answer> {
+  post(
+    ticket: string,
+    path = '/',
+    host = this.host,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
     return callBy(this.#connect, 'POST', '/.porthole/enter', {
       host,
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
       body: new URLSearchParams({ ticket, path }).toString(),
     });
   }
