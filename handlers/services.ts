@@ -27,6 +27,7 @@ import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { ProvisionAccess } from '#core/runs/agent-token.ts';
 import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Passwords } from '#core/auth/passwords.ts';
+import type { TicketRate } from '#core/previews/ticket-rate.ts';
 import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { Admission } from './http/admit.ts';
@@ -131,6 +132,7 @@ export interface Services {
   readonly guesses: GuessLimit;
   /** Of previews and links. */
   readonly passwords: Passwords;
+  readonly ticketRate: TicketRate;
   readonly log: Logger;
   /** What `GET /api/installation` says besides settings that others need as well. */
   readonly about: {

@@ -20,6 +20,7 @@ import type { ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
 import { ARCHIVED_WITHIN_MS } from '#protocol/settings/shared-values.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { Passwords } from '#core/auth/passwords.ts';
+import { TicketRate } from '#core/previews/ticket-rate.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { NO_BROWSER } from '#core/pages/page-browser.ts';
 import { PageRechecker } from '#core/pages/recheck-pages.ts';
@@ -273,6 +274,7 @@ export async function openServices({
       authenticator,
       admission: createAdmission(config.requestLimits, clock),
       guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
+      ticketRate: new TicketRate(clock),
       passwords: new Passwords(config.requestLimits.wrongSecretsPerMinute, clock),
       log,
       about: {

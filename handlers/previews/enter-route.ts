@@ -150,8 +150,8 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
     const admitted = known && (await admitVisitor(services, { preview: known, visitor }));
     // Names can be guessed: without a link, what a visitor still needs would tell that it exists.
     const isHidden = name !== undefined && link === undefined;
+    const person = caller?.kind === 'person' ? caller : undefined;
     if (isHidden && known === undefined && given !== undefined) {
-      const person = caller?.kind === 'person' ? caller : undefined;
       await services.passwords.check(given, null, { preview: id, person, address: sourceIp });
     }
     if (admitted?.kind === 'needs' && !isHidden) return json(200, { needs: admitted.what }, NO_STORE);
@@ -161,6 +161,9 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
       const needs = await wakeFor(services, request, signal);
       if (needs !== undefined) return json(200, needs, NO_STORE);
       live = await find();
+    }
+    if (live !== undefined && admitted?.kind === 'passes' && admitted.access.level !== 'link') {
+      services.ticketRate.spend(live.name, person, sourceIp);
     }
     const entry =
       live && admitted?.kind === 'passes'

@@ -1,5 +1,7 @@
 /** Who may open a preview, asked of a real host: levels, tickets and what the app learns. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { PASS_MS, signTicket, TICKET_MS, type VisitTicket } from '#protocol/guest/visit-tickets.ts';
 import { ACCESS_MATRIX, ALL_ANSWER, ALL_REFUSED, CALLERS } from './support/access-matrix.ts';
@@ -95,6 +97,16 @@ describe('the entrance', () => {
     expect((await v.get('/.porthole/enter')).status).toBe(403);
     expect((await v.get('/.porthole/enter?ticket=x')).headers['x-porthole-status']).toBe('bad_ticket');
   });
+
+  test('is refused after ten seconds if its form does not end', async () => {
+    const { port } = v.porthole.host;
+    const outgoing = request({ port, host: '127.0.0.1', method: 'POST', path: '/.porthole/enter' });
+    outgoing.setHeader('host', v.host).setHeader('content-length', '100');
+    outgoing.on('error', () => undefined).write('ticket=');
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    outgoing.destroy();
+    expect(answer.statusCode).toBe(403);
+  }, 15_000);
 
   test('accepts none of 2,000 forged, foreign and used tickets, and answers all alike', async () => {
     const { privateKey: foreign } = generateKeyPairSync('ed25519');
