@@ -121,7 +121,11 @@ export class Preview extends Construct {
       metadata: {
         name,
         namespace,
-        labels: { ...labelsOf(props), [LABELS.dueSlot]: timeSlot(props.expiresAt) },
+        labels: {
+          ...labelsOf(props),
+          ...sandboxIdLabels(props.sandboxId),
+          [LABELS.dueSlot]: timeSlot(props.expiresAt),
+        },
         annotations: {
           ...writeNotes({ ...props, podName: props.podName ?? sandboxObjectName(props.sandboxId) }),
           ...attemptOf(props),

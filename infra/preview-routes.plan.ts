@@ -102,12 +102,12 @@ export function previewRoutesPlan(config: StackConfig) {
         `variables.hosts[1].substring(variables.hosts[1].indexOf('.')) == variables.hosts[0].substring(variables.hosts[0].indexOf('.'))`,
       ].join(' && ')})`
     : 'size(variables.hosts) == 1';
-  const isSameSpec = isGuest
-    ? `(object.spec == oldObject.spec || (${[
-        'variables.hosts[0] == oldObject.spec.hostnames[0]',
-        ...['parentRefs', 'rules'].map((field) => `object.spec.?${field} == oldObject.spec.?${field}`),
-      ].join(' && ')}))`
-    : 'object.spec == oldObject.spec';
+  const isSameSpec = [
+    isGuest
+      ? 'variables.hosts[0] == oldObject.spec.hostnames[0]'
+      : 'object.spec.?hostnames == oldObject.spec.?hostnames',
+    'object.spec.?rules == oldObject.spec.?rules',
+  ].join(' && ');
   const isParent = zones.map(({ zone, gateway: { kind = 'Gateway', name, namespace, sectionName } }) =>
     [
       ofZone(zone),
@@ -167,7 +167,8 @@ export function previewRoutesPlan(config: StackConfig) {
           message: `foreign hostname: a preview has one, ${zones.map(({ zone }) => `{token}-preview.${zone}`).join(' or ')}${isGuest ? ', and may have a name in the same zone' : ''}`,
         },
         {
-          expression: `size(variables.hosts) == 0 || (size(variables.parents) == 1 && variables.parents.all(p, ${anyOf(isParent)}))`,
+          // Detached while its sandbox is stopped: its visitors then get the fallback.
+          expression: `size(variables.hosts) == 0 || (request.operation == 'UPDATE' && size(variables.parents) == 0) || (size(variables.parents) == 1 && variables.parents.all(p, ${anyOf(isParent)}))`,
           message: `another parent: a preview hangs on ${zones.map(({ gateway }) => `${gateway.namespace}/${gateway.name}, listener ${gateway.sectionName}`).join(', or ')}, alone`,
         },
         {
@@ -232,7 +233,7 @@ export function previewRoutesPlan(config: StackConfig) {
         },
         {
           expression: `request.operation == 'CREATE' || (${isSameSpec} && ${FIXED_ANNOTATIONS.map((id) => `${annotation(id)} == ${before(id)}`).join(' && ')})`,
-          message: `changed identity: of an existing preview only the expiry${isGuest ? ' and the name' : ''} moves`,
+          message: `changed identity: of an existing preview only the expiry${isGuest ? ' and the name' : ''} moves, and its parent comes and goes`,
         },
       ],
     },

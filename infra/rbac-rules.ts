@@ -34,7 +34,7 @@ const PREVIEWS = [
   ...ENDING,
   ...needs(GATEWAY_API, 'httproutes', {
     create: 'open a preview',
-    patch: 'keep a preview alive, or name it',
+    patch: 'keep a preview alive, or name it; detach it while its sandbox is stopped',
   }),
   ...needs('', 'services', {
     list: 'count the starts of a run that are under way; sweep what a crash left half-made',
@@ -129,6 +129,7 @@ export function lifecycleNeeds(
 ): readonly Need[] {
   return merged([
     ...ENDING,
+    ...needs(GATEWAY_API, 'httproutes', { patch: 'detach the previews of a sandbox that it stops' }),
     ...(provider === 'agent-sandbox' ? [] : ENDING_PODS),
     ...(provider === 'agent-sandbox' || !archives ? [] : STARTING_PODS),
     ...(provider === 'kubernetes' ? [] : ENDING_CLAIMS),

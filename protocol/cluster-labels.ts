@@ -9,7 +9,7 @@ export const LABELS = {
   component: 'app.kubernetes.io/component',
   /** On every sandbox's pod, claimed or waiting in a pool: `sandbox`. */
   role: `${DOMAIN}/role`,
-  /** On a sandbox's pod: what the Service of its previews selects. */
+  /** On a sandbox's pod, what the Service of its previews selects; and on the previews' routes. */
   sandbox: `${DOMAIN}/sandbox`,
   /** On a sandbox's pod that may reach the internet: `internet`. */
   network: `${DOMAIN}/network`,

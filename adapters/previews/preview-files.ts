@@ -34,10 +34,13 @@ export function isCurrent(preview: Preview | StoredPreview, { uid, version }: Cl
 /** The previews that a filter selects, whatever their expiry. */
 export function selected<P extends StoredPreview>(
   previews: Iterable<P>,
-  { runId, owner }: PreviewFilter = {},
+  { runId, owner, sandboxId }: PreviewFilter = {},
 ): P[] {
   return [...previews].filter(
-    (preview) => (runId ?? preview.runId) === preview.runId && (owner ?? preview.owner) === preview.owner,
+    (preview) =>
+      (runId ?? preview.runId) === preview.runId &&
+      (owner ?? preview.owner) === preview.owner &&
+      (sandboxId ?? preview.sandboxId) === preview.sandboxId,
   );
 }
 

@@ -128,8 +128,24 @@ export async function changeAccess(
     password: hashed,
   }));
   const access = allowedAccess(changed, levels, (await givenNameOf(deps, preview))?.name);
-  if (isLive(preview)) await plane.setAccess(preview, access, signal);
+  await enforce(plane, preview, access, signal);
   return access;
+}
+
+/** If the sandbox does not run, the preview gets the access of its port when that is resumed. */
+async function enforce(
+  plane: AccessDeps['plane'],
+  preview: Preview | KnownPreview,
+  access: PreviewAccess,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (!isLive(preview)) return;
+  try {
+    await plane.setAccess(preview, access, signal);
+  } catch (error) {
+    const isDown = error instanceof PortholeError && error.code === 'sandbox_not_running';
+    if (preview.isDetached !== true || !isDown) throw error;
+  }
 }
 
 /** False for one that is asleep: it starts with the access of its port. */
@@ -226,7 +242,7 @@ export async function revokeLink(
     withoutLink(known ?? { ...OPEN_ACCESS, level: levels.access, password: null }, linkId),
   );
   if (isOfPort) await records.access.removeLink(linkId);
-  if (isLive(preview)) await plane.setAccess(preview, allowedAccess(changed, levels, given?.name), signal);
+  await enforce(plane, preview, allowedAccess(changed, levels, given?.name), signal);
 }
 
 /** With too many revoked links a new epoch ends every visit instead. */
@@ -272,6 +288,8 @@ export interface Admission {
   readonly level: AccessLevel;
   readonly link?: PreviewLink | undefined;
   readonly visit: Omit<PreviewVisit, 'firstAt' | 'lastAt'>;
+  /** Whether the link is used up, and this visitor is one who came by it. */
+  readonly isBack: boolean;
 }
 
 export type AdmissionDeps = Pick<AccessDeps, 'records' | 'tokens' | 'clock' | 'previewSettings'> & {
@@ -299,7 +317,7 @@ export async function admitVisitor(
   const visit = { runId, targetPort, viewer, linkId: link?.id ?? '' };
   const isUsedUp = link !== undefined && link.maxUses !== null && link.uses >= link.maxUses;
   if (isUsedUp && !(await records.access.hasVisited(visit))) return { kind: 'refused' };
-  return { kind: 'passes', run, access, level, link, visit };
+  return { kind: 'passes', run, access, level, link, visit, isBack: isUsedUp };
 }
 
 /** The ticket of a visitor who was admitted to a preview. */
@@ -308,14 +326,14 @@ export async function enterPreview(
   {
     preview,
     visitor,
-    admitted: { access, level, link, visit },
+    admitted: { access, level, link, visit, isBack },
   }: { readonly preview: Preview; readonly visitor: Visitor; readonly admitted: Admission },
 ): Promise<Exclude<Entry, { kind: 'needs' }>> {
   const { records, clock } = deps;
   if (access.level === 'link') return { kind: 'open' };
   const now = clock.now();
   // Who came by a link may come back, as after a restart.
-  if (link !== undefined && !(await records.access.hasVisited(visit))) {
+  if (link !== undefined && !isBack && !(await records.access.hasVisited(visit))) {
     if (!(await records.access.useLink(link.id, now))) return { kind: 'refused' };
   }
   const ticket = ticketFor(deps, {

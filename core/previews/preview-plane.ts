@@ -23,6 +23,11 @@ export interface Preview extends Omit<PreviewFacts, 'expiresAt' | 'maxUntil'> {
    * @default false
    */
   readonly hasFormerZone?: boolean;
+  /**
+   * Whether the fallback answers its visitors, because its sandbox does not run.
+   * @default false
+   */
+  readonly isDetached?: boolean;
   /** The loopback port of a session without a URL; 0 with a URL. */
   readonly localPort: number;
   /**
@@ -94,6 +99,8 @@ export interface PreviewFilter {
   readonly runId?: string | undefined;
   /** Only previews of runs of this user. */
   readonly owner?: string | undefined;
+  /** Only previews of this sandbox. */
+  readonly sandboxId?: string | undefined;
   /** Optimisation: a plane may leave out previews that certainly expire after this instant. */
   readonly dueBefore?: Date | undefined;
 }
@@ -149,6 +156,15 @@ export interface PreviewPlane {
    * throw
    */
   setAccess(preview: Preview, access: PreviewAccess, signal?: AbortSignal): Promise<void>;
+
+  /**
+   * Detaches a preview from the gateway, so that the fallback gets its visitors, or attaches it
+   * again; `open` attaches it as well. A write to a preview since it was read wins over `false`.
+   * Absent if requests pass this process, which knows by itself whether the sandbox runs.
+   */
+  readonly setAttached?:
+    | ((preview: Preview, isAttached: boolean, signal?: AbortSignal) => Promise<void>)
+    | undefined;
 
   /**
    * Extends the expiry to `expiresAt`, never past max-until and never backwards. One round trip.

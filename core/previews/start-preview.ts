@@ -237,7 +237,7 @@ export async function startPreview(
 }
 
 /** Known to every version of a guest. */
-function isDefault({ level, epoch }: PreviewAccess): boolean {
+export function isDefaultAccess({ level, epoch }: PreviewAccess): boolean {
   return level === 'link' && epoch === 0;
 }
 
@@ -287,7 +287,7 @@ async function startOnce(
       startedAt,
       expiresAt: slidingExpiry(startedAt, limit, deps.previewSettings),
       maxUntil: limit,
-      access: isDefault(access) ? undefined : access,
+      access: isDefaultAccess(access) ? undefined : access,
       mapsLocalhost: mapsLocalhost(sandbox?.env ?? {}),
     },
     signal,

@@ -7,7 +7,7 @@ import { sandboxNotFound } from '../sandboxes/resume-sandbox.ts';
 import { readySandbox, type UseSandboxDeps } from '../sandboxes/use-sandbox.ts';
 import type { KnownPreview } from './asleep-previews.ts';
 import { type Admission, reachOf, type Visitor } from './preview-access.ts';
-import type { Readiness } from './preview-plane.ts';
+import type { Preview, Readiness } from './preview-plane.ts';
 import { startPreview, type StartPreviewDeps } from './start-preview.ts';
 import { decideWake, type Opening } from './wake-decision.ts';
 
@@ -28,13 +28,17 @@ export type WakeOutcome =
 /** What a visitor of a preview gets who may enter it. */
 export type Opened =
   | { readonly kind: 'enter' }
+  /** It was started: what was known of it may have changed. */
+  | { readonly kind: 'awake' }
   | { readonly kind: 'ask' }
   | { readonly kind: 'refuse' }
   | { readonly kind: 'wait' }
-  | Exclude<WakeOutcome, { kind: 'awake' }>;
+  | WakeOutcome;
 
 interface OpenAsleep {
   readonly preview: KnownPreview;
+  /** The preview, if it is live. */
+  readonly live: Preview | undefined;
   readonly admitted: Admission;
   readonly visitor: Visitor;
   readonly request: Pick<Opening, 'method' | 'headers' | 'asked'>;
@@ -47,11 +51,11 @@ interface OpenAsleep {
  */
 export async function openAsleep(
   deps: WakeDeps,
-  { preview, admitted, visitor: { caller }, request }: OpenAsleep,
+  { preview, live, admitted, visitor: { caller }, request }: OpenAsleep,
   signal?: AbortSignal,
 ): Promise<Opened> {
   const decision = decideWake({
-    isAwake: await isAwake(deps, preview, signal),
+    isAwake: await isServed(deps, live, signal),
     visitor: admitted.level === 'owner' ? 'owner' : caller?.kind === 'person' ? 'person' : 'anonymous',
     invitedBy: invitedBy(admitted, caller),
     ...request,
@@ -62,8 +66,7 @@ export async function openAsleep(
     admitted.level === 'owner' ? wakePreview(deps, wake) : wakeWithin(deps, wake, admitted.visit.linkId);
   const patience = AbortSignal.timeout(WAIT_MS);
   try {
-    const outcome = await unlessAborted(waking, anySignal(signal, patience));
-    return outcome.kind === 'awake' ? { kind: 'enter' } : outcome;
+    return await unlessAborted(waking, anySignal(signal, patience));
   } catch (error) {
     if (error === patience.reason) return { kind: 'wait' };
     throw error;
@@ -90,16 +93,13 @@ function keyOf(token: string): string {
   return `wake preview ${token}`;
 }
 
-async function isAwake(
-  { plane, sandboxes }: Pick<WakeDeps, 'plane' | 'sandboxes'>,
-  { token, sandboxId }: KnownPreview,
+async function isServed(
+  { sandboxes }: Pick<WakeDeps, 'sandboxes'>,
+  live: Preview | undefined,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const [live, { state }] = await Promise.all([
-    plane.find(token, signal),
-    sandboxes.inspect(sandboxId, signal),
-  ]);
-  return live !== undefined && state === 'running';
+  if (live === undefined || live.isDetached === true) return false;
+  return (await sandboxes.inspect(live.sandboxId, signal)).state === 'running';
 }
 
 /** Who reaches the level may open the preview without the link. */
@@ -126,7 +126,7 @@ async function wakeWithin(deps: WakeDeps, wake: Wake, linkId: string): Promise<W
   return singleFlight(records.access, `wake preview ${token} ${linkId}`, async () => {
     const isUnderWay = inFlight(records.sandboxes, keyOf(token)) !== undefined;
     // It may be awake since the visitor came.
-    if (!isUnderWay && (await isAwake(deps, wake.preview))) return { kind: 'awake' };
+    if (!isUnderWay && (await isServed(deps, await deps.plane.find(token)))) return { kind: 'awake' };
     const at = clock.now();
     const { maxWakesPerLink: perLink, maxWakesPerOwner: perOwner } = previewSettings;
     const isWithin =

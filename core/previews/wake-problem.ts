@@ -19,7 +19,7 @@ const LIMITS: ReadonlySet<string> = new Set([
  * other sandboxes or the output of servers.
  */
 export function wakeProblem(
-  opened: Exclude<Opened, { kind: 'enter' | 'ask' | 'wait' }>,
+  opened: Exclude<Opened, { kind: 'enter' | 'awake' | 'ask' | 'wait' }>,
   { isOwner, targetPort }: { readonly isOwner: boolean; readonly targetPort: number },
 ): WakeProblem {
   switch (opened.kind) {

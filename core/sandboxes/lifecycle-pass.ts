@@ -1,4 +1,5 @@
 import type { SandboxRecord } from './sandbox-records.ts';
+import type { Preview } from '../previews/preview-plane.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
 import { lifecycleDecision, type LifecycleLimits, type LifecycleDecision } from './sandbox-lifecycle.ts';
 import { isOfPool } from './sandbox-owner.ts';
@@ -18,6 +19,13 @@ export interface LifecycleDeps extends EndSandboxDeps {
    * destroyed. @default no archive
    */
   readonly archive?: ((sandbox: SandboxRecord, signal?: AbortSignal) => Promise<void>) | undefined;
+  /**
+   * Called with the previews of a sandbox that is left as it is, in a cluster: they may lead
+   * elsewhere than its state demands. @default nothing is mended
+   */
+  readonly reconcile?:
+    | ((sandbox: SandboxRecord, previews: readonly Preview[], signal?: AbortSignal) => Promise<void>)
+    | undefined;
 }
 
 export type LifecyclePass = Readonly<Record<Exclude<LifecycleDecision, 'keep'>, number>>;
@@ -30,14 +38,16 @@ export type LifecyclePass = Readonly<Record<Exclude<LifecycleDecision, 'keep'>, 
 export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): Promise<LifecyclePass> {
   const { records, clock, installationId, limits, failed } = deps;
   const done = { stop: 0, lapse: 0, finish_stop: 0, expire: 0, finish_destroy: 0 };
-  const inUse = await previewsInUse(deps, signal);
+  // Read before the records: a preview that is attached later has another version.
+  const live = await previewsBySandbox(deps, signal);
   for await (const sandbox of everyItem((page) => records.sandboxes.live(page, installationId))) {
     if (isOfPool(sandbox)) continue;
     signal?.throwIfAborted();
-    const decision = lifecycleDecision(sandbox, clock.now(), limits, inUse.get(sandbox.id));
-    if (decision === 'keep') continue;
+    const previews = live.get(sandbox.id) ?? [];
+    const decision = lifecycleDecision(sandbox, clock.now(), limits, lastExpiry(previews));
     try {
-      if (await asEssential(() => carryOut(deps, sandbox, decision, signal))) done[decision] += 1;
+      if (decision === 'keep') await deps.reconcile?.(sandbox, previews, signal);
+      else if (await asEssential(() => carryOut(deps, sandbox, decision, signal))) done[decision] += 1;
     } catch (error) {
       failed(sandbox.id, error);
     }
@@ -45,22 +55,22 @@ export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): 
   return done;
 }
 
-/**
- * The latest expiry of each sandbox's live previews, if their traffic does not pass through this
- * process: a live preview counts as use.
- */
-async function previewsInUse(
+/** The live previews, if their traffic does not pass through this process: they count as use. */
+async function previewsBySandbox(
   { plane }: LifecycleDeps,
   signal: AbortSignal | undefined,
-): Promise<ReadonlyMap<string, Date>> {
-  const until = new Map<string, Date>();
-  if (plane.seesTraffic) return until;
-  for await (const { sandboxId, expiresAt } of plane.list({}, signal)) {
-    const known = until.get(sandboxId);
-    if (expiresAt !== undefined && (known === undefined || expiresAt > known))
-      until.set(sandboxId, expiresAt);
-  }
-  return until;
+): Promise<ReadonlyMap<string, readonly Preview[]>> {
+  const live: Preview[] = [];
+  if (plane.seesTraffic) return new Map();
+  for await (const preview of plane.list({}, signal)) live.push(preview);
+  return Map.groupBy(live, ({ sandboxId }) => sandboxId);
+}
+
+function lastExpiry(previews: readonly Preview[]): Date | undefined {
+  const expiries = previews.flatMap(({ expiresAt }) =>
+    expiresAt === undefined ? [] : [expiresAt.getTime()],
+  );
+  return expiries.length === 0 ? undefined : new Date(Math.max(...expiries));
 }
 
 /** False if another process acted first, or the sandbox was used in between. */

@@ -34,6 +34,13 @@ export interface SandboxServiceDeps {
   readonly images: CatalogueDeps['images'];
   /** Removes the buckets of a sandbox that ends. @default no buckets */
   readonly mounter?: { unmountAll(sandboxId: string): Promise<void> } | undefined;
+  /**
+   * Leads visitors of its previews to a sandbox that runs, and those of one that does not run to
+   * the page that starts it. Never rejects. @default the gateway knows which sandboxes run
+   */
+  readonly attachPreviews?:
+    | ((sandboxId: string, isRunning: boolean, signal?: AbortSignal) => Promise<void>)
+    | undefined;
   /** Called when a sandbox's skills could not be refreshed: it keeps its old ones. */
   readonly skillsFailed: (sandboxId: string, error: unknown) => void;
 }
@@ -105,7 +112,7 @@ export class SandboxService implements Sandboxes {
     const { state } = await this.#provider.inspect(id, signal);
     // Processes that wait for an S3 server would survive SIGKILL.
     await this.#deps.mounter?.unmountAll(id);
-    await this.#provider.stop(id, signal);
+    await Promise.all([this.#provider.stop(id, signal), this.#deps.attachPreviews?.(id, false, signal)]);
     const isChange = state === 'running' || state === 'creating' || why !== undefined;
     if (isChange) await this.#publish('stopped', id, why);
   }
@@ -116,7 +123,7 @@ export class SandboxService implements Sandboxes {
     if (state !== 'running') await this.#deps.mounter?.unmountAll(id);
     await this.#provider.resume(id, signal);
     if (this.#purpose === 'archive') return;
-    await this.#refreshSkills(id, signal);
+    await Promise.all([this.#refreshSkills(id, signal), this.#deps.attachPreviews?.(id, true, signal)]);
     if (state !== 'running') await this.#publish('resumed', id);
     // The files with credentials are in memory, and were lost.
     await this.#deps.provisionAccess(id, signal);

@@ -3,9 +3,10 @@ import { collectCheckpoints } from '#core/checkpoints/collect-checkpoints.ts';
 import { presentSince } from '#core/runs/run-viewers.ts';
 import { keptSince } from '#core/pages/look-store.ts';
 import { tokenFingerprint } from '#core/previews/preview-token.ts';
+import { reconcileAttachment } from '#core/previews/attach-previews.ts';
 import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
 import { collectOrphans, type OrphanReport } from '#core/sandboxes/collect-orphans.ts';
-import { keepLifecycle, type LifecyclePass } from '#core/sandboxes/lifecycle-pass.ts';
+import { keepLifecycle, type LifecycleDeps, type LifecyclePass } from '#core/sandboxes/lifecycle-pass.ts';
 import type { WarmPoolStats } from '#core/sandboxes/warm-pool.ts';
 import type { Services } from '../services.ts';
 
@@ -14,6 +15,7 @@ type LifecycleServices = Pick<
   | 'records'
   | 'sandboxes'
   | 'plane'
+  | 'previewSettings'
   | 'tokens'
   | 'clock'
   | 'installationId'
@@ -38,7 +40,9 @@ export async function runLifecyclePass(
   const failed = (id: string, err: unknown) =>
     log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
   const controlled = { ...services, sandboxes: services.sandboxes.for('control'), failed };
-  const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep }, signal);
+  const reconcile: LifecycleDeps['reconcile'] = (sandbox, previews, limit) =>
+    reconcileAttachment(controlled, sandbox, previews, limit);
+  const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep, reconcile }, signal);
   const orphans = collectsOrphans ? await collectOrphans(controlled, signal) : NO_ORPHANS;
   await forgetOld(services);
   if (services.checkpoints !== undefined) await collectCheckpoints({ ...services, ...services.checkpoints });

@@ -4,6 +4,7 @@ import type { Caller } from '#core/callers.ts';
 import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
 import { givenNameOf, tokenOfName } from '#core/previews/named-previews.ts';
 import { type Admission, admitVisitor, enterPreview, type Visitor } from '#core/previews/preview-access.ts';
+import type { Preview } from '#core/previews/preview-plane.ts';
 import { zoneNames } from '#core/previews/preview-limits.ts';
 import {
   isPreviewName,
@@ -48,6 +49,8 @@ const PreviewEntry = z
 
 interface WakeRequest {
   readonly preview: KnownPreview;
+  /** The preview, if it is live. */
+  readonly live: Preview | undefined;
   readonly admitted: Admission;
   readonly visitor: Visitor;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -55,17 +58,17 @@ interface WakeRequest {
 }
 
 /**
- * Starts a stopped preview for a visitor. Returns what the visitor needs instead of the preview;
- * undefined if it runs.
+ * Starts a stopped preview for a visitor. Returns the preview, or what the visitor needs instead.
  */
 async function wakeFor(
   services: Services,
-  { preview, admitted, visitor, headers, asked }: WakeRequest,
+  { preview, live, admitted, visitor, headers, asked }: WakeRequest,
   signal: AbortSignal | undefined,
-): Promise<z.infer<typeof PreviewEntry> | undefined> {
+): Promise<{ readonly live: Preview | undefined } | z.infer<typeof PreviewEntry>> {
   const request = { method: 'POST', headers, asked };
-  const opened = await openAsleep(services, { preview, admitted, visitor, request }, signal);
-  if (opened.kind === 'enter') return undefined;
+  const opened = await openAsleep(services, { preview, live, admitted, visitor, request }, signal);
+  if (opened.kind === 'enter') return { live };
+  if (opened.kind === 'awake') return { live: await services.plane.find(preview.token, signal) };
   if (opened.kind === 'ask') return { needs: 'wake' };
   if (opened.kind === 'wait') return { needs: 'wait' };
   const { runId, targetPort } = preview;
@@ -157,10 +160,10 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
     if (admitted?.kind === 'needs' && !isHidden) return json(200, { needs: admitted.what }, NO_STORE);
     let live = found;
     if (known !== undefined && admitted?.kind === 'passes' && woken !== undefined) {
-      const request = { preview: known, admitted, visitor, headers, asked: woken };
-      const needs = await wakeFor(services, request, signal);
-      if (needs !== undefined) return json(200, needs, NO_STORE);
-      live = await find();
+      const request = { preview: known, live, admitted, visitor, headers, asked: woken };
+      const opened = await wakeFor(services, request, signal);
+      if (!('live' in opened)) return json(200, opened, NO_STORE);
+      ({ live } = opened);
     }
     if (live !== undefined && admitted?.kind === 'passes' && admitted.access.level !== 'link') {
       services.ticketRate.spend(live.name, person, sourceIp);

@@ -13,12 +13,14 @@ export interface PlatformSandboxes {
   readonly channel: Channel;
   readonly images: Config['images'];
   readonly mounter?: SandboxServiceDeps['mounter'];
+  /** @see SandboxServiceDeps.attachPreviews; it may reject here */
+  readonly attachPreviews?: SandboxServiceDeps['attachPreviews'];
 }
 
 /** The sandboxes of a platform, with what runs in them. */
 export function createSandboxService(
   deps: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'publisher' | 'activity' | 'log'>,
-  { provider, channel, images, mounter }: PlatformSandboxes,
+  { provider, channel, images, mounter, attachPreviews }: PlatformSandboxes,
 ): {
   readonly sandboxes: SandboxService;
   readonly guests: GuestCalls;
@@ -37,6 +39,10 @@ export function createSandboxService(
     provisionAccess,
     images,
     mounter,
+    attachPreviews: (id, isRunning, signal) =>
+      attachPreviews?.(id, isRunning, signal).catch((err: unknown) =>
+        log.warn({ err, sandbox_id: id }, 'previews not attached or detached: the next pass tries again'),
+      ) ?? Promise.resolve(),
     skillsFailed: (id, err) =>
       log.error({ err, sandbox_id: id }, 'skills not refreshed: the sandbox has those that it had'),
   });

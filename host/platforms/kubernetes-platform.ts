@@ -25,8 +25,10 @@ import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { isAtAddress, type Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 import { unsupportedMounter } from '#adapters/mounts/mount-failure.ts';
 import { type Channel, guestsOf } from '#core/processes/guest.ts';
+import { attachPreviews } from '#core/previews/attach-previews.ts';
 import { findAsleep } from '#core/previews/asleep-previews.ts';
 import { accessOf } from '#core/previews/preview-access.ts';
+import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#protocol/guest/guest-pod.ts';
@@ -104,6 +106,8 @@ export async function openKubernetesPlatform(
       provider: own,
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       images,
+      attachPreviews: (id, isRunning, signal) =>
+        attachPreviews({ plane, records, previewSettings }, id, isRunning, signal),
     });
     // Loaded on demand: it contains a whole proxy.
     const loopback = previewSettings.enabled
@@ -113,7 +117,7 @@ export async function openKubernetesPlatform(
           clock,
           sandboxes,
         });
-    const plane =
+    const plane: PreviewPlane =
       loopback ??
       createKubernetesPlane({
         client,
@@ -154,11 +158,8 @@ export async function openKubernetesPlatform(
         ? createPreviewFallback({
             plane,
             records: records.previews,
-            asleep: async (token) => {
-              const asleepDeps = { records, tokens: deps.tokens, previewSettings };
-              const known = await findAsleep(asleepDeps, { token });
-              return known && accessOf(asleepDeps, known);
-            },
+            asleep: (token) => findAsleep({ records, tokens: deps.tokens, previewSettings }, { token }),
+            accessOf: (preview) => accessOf({ records, previewSettings }, preview),
             openPage: config.publicUrl && `${config.publicUrl.origin}/open`,
             log,
             reportContact: previewSettings.reportContact,

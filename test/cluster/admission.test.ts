@@ -13,6 +13,7 @@ import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-strea
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { previewManifests } from '#constructs/preview-objects.ts';
 import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
+import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { suite } from '#test/support/suite.ts';
@@ -317,6 +318,15 @@ suite('admission', missing(), () => {
       ['serviceVersion', '1'],
     ])('refuses another %s', async (id, value) => {
       expect(await note(id, value)).toContain('changed identity');
+    });
+
+    test('accepts that it is detached and attached, and no other parent', async () => {
+      const { spec: stored } = await functions.client.get<StoredRoute>(of(HTTP_ROUTES), name);
+      const parentRefs = (stored?.parentRefs ?? []) as object[];
+      const hangOn = (parents: object[]) => edit(HTTP_ROUTES, { spec: { parentRefs: parents } });
+      expect(await hangOn([])).toBeUndefined();
+      expect(await hangOn([{ ...parentRefs[0], name: 'other' }])).toContain('another parent');
+      expect(await hangOn(parentRefs)).toBeUndefined();
     });
 
     test('refuses another host', async () => {

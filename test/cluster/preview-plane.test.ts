@@ -8,6 +8,7 @@ import {
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
+import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
 import { createGatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { PREVIEW_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
@@ -94,6 +95,7 @@ async function harness() {
       clock: systemClock,
       sandboxes: { dial },
       probe,
+      visits: { openUrl: 'https://porthole.test/open', keys: [] },
       listener: 'https',
       publicPort: port,
     });
@@ -108,8 +110,8 @@ async function harness() {
     /** The gateway's answer, after the time it needs to receive the API server's state. */
     async reaches({ name, url }: { name: string; url: string | null }) {
       const { hostname } = new URL(url ?? '');
-      const exists = await client.get(routes, name).then(
-        () => true,
+      const exists = await client.get<StoredRoute>(routes, name).then(
+        ({ spec }) => (spec?.parentRefs ?? []).length > 0,
         () => false,
       );
       for (const deadline = Date.now() + PROGRAMMED_MS; ; await pause(20)) {

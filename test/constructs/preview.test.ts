@@ -141,6 +141,7 @@ describe('the route of a preview', () => {
       'app.kubernetes.io/managed-by': 'porthole',
       'app.kubernetes.io/component': 'preview',
       'porthole.sandbox.users.io/run': 'run_1',
+      'porthole.sandbox.users.io/sandbox': 'box',
       'porthole.sandbox.users.io/owner': expect.stringMatching(/^sha256-[0-9a-f]+$/) as unknown,
       'porthole.sandbox.users.io/made-slot': '14769720',
       'porthole.sandbox.users.io/due-slot': '14769735',

@@ -200,6 +200,13 @@ export function previewPlaneContract(
         expect(await names()).toEqual([...mine, other].map((preview) => preview.name).sort());
         expect(await collect(plane.list({ runId: 'run_other' }))).toEqual([other]);
       });
+
+      test('show each sandbox its own', async () => {
+        const mine = await live();
+        const other = await live({ sandboxId: 'other' });
+        expect(await collect(plane.list({ sandboxId: mine.sandboxId }))).toEqual([mine]);
+        expect(await collect(plane.list({ sandboxId: 'other' }))).toEqual([other]);
+      });
     });
 
     test('include a due preview when they list due previews, and a preview without expiry', async () => {
@@ -267,6 +274,45 @@ export function previewPlaneContract(
           for (const { preview, stays } of opened) expect(await isAmongTwo(preview)).toBe(stays);
           for (const { preview } of opened) await plane.close(preview);
         }
+      });
+    });
+
+    describe('detaching', () => {
+      test('is for planes that traffic reaches without this process', () => {
+        expect(plane.setAttached === undefined).toBe(plane.seesTraffic);
+      });
+
+      test('ends the traffic of a preview, and nothing else, until it is attached', async () => {
+        const preview = await live();
+        await plane.setAttached?.(preview, false);
+        if (plane.setAttached === undefined) return;
+        const detached = await existing(preview.token);
+        expect(detached).toEqual({ ...preview, isDetached: true, version: detached.version });
+        expect(await harness.reaches(detached)).toBe(false);
+        expect(await collect(plane.list({ sandboxId: preview.sandboxId }))).toEqual([detached]);
+        await plane.setAttached(detached, true);
+        expect(await existing(preview.token)).toEqual({ ...preview, version: expect.any(String) });
+        expect(await harness.reaches(preview)).toBe(true);
+      });
+
+      test('is undone by a start', async () => {
+        const preview = await live();
+        await plane.setAttached?.(preview, false);
+        const again = await plane.open(spec({ token: preview.token }));
+        expect(again).toMatchObject({ created: false, preview: { uid: preview.uid } });
+        expect(again.preview.isDetached ?? false).toBe(false);
+        expect(await harness.reaches(preview)).toBe(true);
+      });
+
+      test('loses against a write since the preview was read, and restores none that has ended', async () => {
+        const preview = await live();
+        if (plane.setAttached === undefined) return;
+        const kept = await plane.touch(preview.token, preview.runId, later(preview.expiresAt, 10));
+        await plane.setAttached(preview, false);
+        expect(await existing(preview.token)).toEqual(kept);
+        await plane.close(preview);
+        await plane.setAttached(preview, true);
+        expect(await plane.find(preview.token)).toBeUndefined();
       });
     });
 

@@ -12,7 +12,10 @@ export type Turn = (label: string) => Promise<void>;
  */
 export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane {
   const around = <
-    M extends Exclude<keyof PreviewPlane, 'hasUrls' | 'needsOpenAddress' | 'seesTraffic' | 'urlOf' | 'list'>,
+    M extends Exclude<
+      keyof PreviewPlane,
+      'hasUrls' | 'needsOpenAddress' | 'seesTraffic' | 'urlOf' | 'list' | 'setAttached'
+    >,
   >(
     method: M,
   ): PreviewPlane[M] => {

@@ -101,11 +101,12 @@ export function memoryPreviewPlane({
     },
 
     /** Omits previews that do not match the filters. */
-    async *list({ runId, owner, dueBefore } = {}) {
+    async *list({ runId, owner, sandboxId, dueBefore } = {}) {
       const present = [...stored.values()];
       for (const preview of present) {
         if (runId !== undefined && preview.runId !== runId) continue;
         if (owner !== undefined && preview.owner !== owner) continue;
+        if (sandboxId !== undefined && preview.sandboxId !== sandboxId) continue;
         const { expiresAt } = preview;
         if (dueBefore === undefined || expiresAt === undefined || expiresAt <= dueBefore) yield preview;
       }

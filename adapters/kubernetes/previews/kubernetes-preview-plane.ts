@@ -10,6 +10,7 @@ import { gate } from '../client/exchange.ts';
 import type { PreviewAccess } from '#protocol/preview-access.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { absent, isTransient, KubernetesError } from '../client/kubernetes-error.ts';
+import { attachRoute } from './attach-route.ts';
 import { closePreview } from './close-preview.ts';
 import { createGuestUpstream, type VisitOptions } from './guest-upstream.ts';
 import { keepPreview } from './keep-preview.ts';
@@ -90,6 +91,12 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
   const zoneOf = (org: string | undefined) =>
     config.zones.find(({ orgs }) => org !== undefined && orgs.includes(org)) ?? usual;
   const gateways = [usual, ...config.zones].map(({ gateway }) => gateway);
+  /** The gateway of a preview that exists: its owner's org may have got another zone since. */
+  const gatewayOf = ({ url }: Preview) => {
+    const { hostname } = new URL(url ?? '');
+    const zone = hostname.slice(hostname.indexOf('.') + 1);
+    return config.zones.find((each) => each.zone === zone)?.gateway ?? usual.gateway;
+  };
   const urlOf = (host: string) => `https://${host}${publicPort === 443 ? '' : `:${publicPort}`}`;
   const store = createPreviewStore({
     client,
@@ -128,6 +135,12 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     return preview?.token === token ? preview : undefined;
   };
 
+  const readOpened = (stored: StoredRoute): Preview => {
+    const preview = store.read(stored);
+    if (preview === undefined) throw new Error('the API server changed the preview that was made');
+    return preview;
+  };
+
   return {
     hasUrls: true,
     needsOpenAddress: upstream === 'direct',
@@ -155,9 +168,11 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
           spec,
           signal,
         );
-        const preview = store.read(opened.route);
-        if (preview === undefined) throw new Error('the API server changed the preview that was made');
-        return { preview, created: opened.created };
+        const preview = readOpened(opened.route);
+        if (preview.isDetached !== true) return { preview, created: opened.created };
+        const attached = await attachRoute(store, preview, gatewayOf(preview), signal);
+        if (attached === undefined) throw endedMeanwhile(preview.name);
+        return { preview: readOpened(attached), created: false };
       }),
 
     awaitReady: (preview, signal) =>
@@ -196,6 +211,14 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         await nameRoute(store, preview, { access, url }, signal);
       }),
 
+    // Without a page that starts it, visitors would gain nothing.
+    setAttached:
+      options.visits &&
+      ((preview, isAttached, signal) =>
+        inPorthole(async () => {
+          await attachRoute(store, preview, isAttached ? gatewayOf(preview) : undefined, signal);
+        })),
+
     touch: (token, runId, expiresAt, signal) =>
       inPorthole(async () => {
         const keepalive = { name: previewName(token), runId, expiresAt };
@@ -228,6 +251,12 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
 
     sweep: (now, signal) => inPorthole(() => collectPartial(store, now, signal)),
   };
+}
+
+function endedMeanwhile(name: string): PortholeError {
+  return new PortholeError('preview_conflict', `Preview ${name} ended while it was started`, {
+    remedy: 'try again.',
+  });
 }
 
 async function inPorthole<T>(call: () => Promise<T>): Promise<T> {

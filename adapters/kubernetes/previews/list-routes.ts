@@ -123,7 +123,7 @@ const SKEW_MS = 600_000;
 /** The previews that match a filter, each once. An expiry is at most `idleTimeoutMinutes` away. */
 export async function* listPreviews(
   store: PreviewStore,
-  { runId, owner, dueBefore }: PreviewFilter,
+  { runId, owner, sandboxId, dueBefore }: PreviewFilter,
   idleTimeoutMinutes: number,
   signal?: AbortSignal,
 ): AsyncGenerator<Preview, void, undefined> {
@@ -133,7 +133,9 @@ export async function* listPreviews(
         ? memberSelector('runId', runId)
         : owner !== undefined
           ? memberSelector('owner', owner)
-          : selector(PREVIEW_LABELS),
+          : sandboxId !== undefined
+            ? memberSelector('sandboxId', sandboxId)
+            : selector(PREVIEW_LABELS),
     ];
     if (dueBefore !== undefined) terms.push(dueSelector(store.toStore(dueBefore), idleTimeoutMinutes));
     return terms.join(',');
@@ -154,6 +156,7 @@ export async function* listPreviews(
     for await (const route of store.client.list<StoredRoute>(store.routes, { labelSelector }, signal)) {
       const preview = store.read(route);
       if (preview === undefined || (runId !== undefined && preview.runId !== runId)) continue;
+      if (sandboxId !== undefined && preview.sandboxId !== sandboxId) continue;
       if (owner === undefined || preview.owner === owner) yield preview;
     }
   }

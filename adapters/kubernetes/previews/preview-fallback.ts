@@ -2,6 +2,7 @@ import { endWith } from '#proxy/front/raw-answer.ts';
 import { ownPath } from '#proxy/own-path.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
+import type { KnownPreview } from '#core/previews/asleep-previews.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { PreviewRecords } from '#core/previews/preview-records.ts';
 import type { PreviewAccess } from '#protocol/preview-access.ts';
@@ -13,8 +14,9 @@ import { within } from '../client/exchange.ts';
 export interface PreviewFallbackDeps {
   readonly plane: Pick<PreviewPlane, 'find'>;
   readonly records: Pick<PreviewRecords, 'tombstone'>;
-  /** Who may open a preview that starts again for visitors; undefined if it does not. */
-  readonly asleep: (token: string) => Promise<PreviewAccess | undefined>;
+  /** A preview that has ended, and starts again for visitors. */
+  readonly asleep: (token: string) => Promise<KnownPreview | undefined>;
+  readonly accessOf: (preview: KnownPreview) => Promise<PreviewAccess>;
   /** Page at which visitors enter, and start stopped previews. @default - none */
   readonly openPage?: string | undefined;
   readonly log: { warn(fields: object, message: string): void };
@@ -108,12 +110,17 @@ function createTokenFallback({
   plane,
   records,
   asleep,
+  accessOf,
   openPage,
   log,
   reportContact,
   pollMs = 5_000,
 }: PreviewFallbackDeps): PreviewProxy {
   let looking = 0;
+  const inTime = <T>(work: Promise<T>): Promise<T> =>
+    within(pollMs, undefined, (limit) => unlessAborted(work, limit));
+  const sendsTo = async (preview: KnownPreview): Promise<'every' | 'modern'> =>
+    (await inTime(accessOf(preview))).level === 'link' ? 'modern' : 'every';
 
   const look = async (token: string): Promise<Page> => {
     // Hosts without a valid token need no look-up.
@@ -127,16 +134,15 @@ function createTokenFallback({
       // Only an explicit stop is final: an expired preview may have been restarted under the same
       // URL.
       if (tombstone?.reason === 'stopped') return { status: 'stopped' };
-      if (live !== undefined) return { status: 'starting', context: { targetPort: live.targetPort } };
+      if (live !== undefined) {
+        const context = { targetPort: live.targetPort };
+        if (live.isDetached !== true) return { status: 'starting', context };
+        return { status: 'sandbox_stopped', context, sends: await sendsTo(live) };
+      }
       // Unknown and stopped previews look the same to a stranger.
       if (tombstone === undefined) return { status: 'unknown', sends: 'every' };
-      const access =
-        openPage === undefined
-          ? undefined
-          : await within(pollMs, undefined, (limit) => unlessAborted(asleep(token), limit));
-      if (access !== undefined) {
-        return { status: 'expired', sends: access.level === 'link' ? 'modern' : 'every' };
-      }
+      const known = openPage === undefined ? undefined : await inTime(asleep(token));
+      if (known !== undefined) return { status: 'expired', sends: await sendsTo(known) };
       const { reason } = tombstone;
       return { status: reason === 'max_lifetime' ? 'expired' : reason };
     } catch (error) {

@@ -75,7 +75,7 @@ export interface StoredService extends KubernetesObject {
 
 /** Fields read from a preview's HTTPRoute. */
 export interface StoredRoute extends KubernetesObject {
-  readonly spec?: { readonly hostnames?: readonly string[] };
+  readonly spec?: { readonly hostnames?: readonly string[]; readonly parentRefs?: readonly unknown[] };
   readonly status?: {
     readonly parents?: readonly {
       readonly parentRef?: { readonly kind?: string; readonly name?: string; readonly namespace?: string };
@@ -84,12 +84,14 @@ export interface StoredRoute extends KubernetesObject {
   };
 }
 
+const MEMBER_LABELS = { runId: LABELS.run, owner: LABELS.owner, sandboxId: LABELS.sandbox } as const;
+
 /**
- * Selects the previews of one run or of one owner by that label alone: the API server compares
+ * Selects the previews of one run, owner or sandbox by that label alone: the API server compares
  * every term with the labels of every object.
  */
-export function memberSelector(of: 'runId' | 'owner', value: string): string {
-  return `${of === 'runId' ? LABELS.run : LABELS.owner}=${labelValue(value)}`;
+export function memberSelector(of: keyof typeof MEMBER_LABELS, value: string): string {
+  return `${MEMBER_LABELS[of]}=${labelValue(value)}`;
 }
 
 /** The Services that a `memberSelector` selects, at or after the version `notOlderThan`. */
@@ -185,6 +187,7 @@ function readPreview(
     ...(namedHost !== undefined && { namedHost }),
     // The gateway serves the route of a former zone until the route is deleted.
     hasFormerZone: !zones.includes(zone),
+    isDetached: (spec?.parentRefs ?? []).length === 0,
     localPort: 0,
     uid: metadata.uid,
     version: metadata.resourceVersion,

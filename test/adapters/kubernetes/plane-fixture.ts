@@ -48,7 +48,9 @@ export function promptGateway(server: FakeApiServer): GatewayProbe {
     async ask(_proxy, hostname): Promise<Answerer> {
       const host = parsePreviewHost(hostname, ZONE);
       const name = host.kind === 'token' ? previewName(host.token) : '';
-      if (!server.store.all('httproutes').some(({ metadata }) => metadata.name === name)) return 'nothing';
+      const [route] = server.store.all('httproutes').filter(({ metadata }) => metadata.name === name);
+      const parents = (route?.spec?.['parentRefs'] ?? []) as unknown[];
+      if (parents.length === 0) return 'nothing';
       const [service] = server.store.all('services').filter(({ metadata }) => metadata.name === name);
       const [port] = (service?.spec?.['ports'] ?? []) as { targetPort: number }[];
       return port?.targetPort === BOX.listens ? 'app' : 'route';

@@ -14,7 +14,7 @@ const TOKEN = 'calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa';
 describe('the fallback for hosts without a route', () => {
   let server: Server;
   let url: string;
-  let live: boolean | 'cannot be asked' | 'hangs';
+  let live: boolean | 'detached' | 'cannot be asked' | 'hangs';
   let ended: EndReason | undefined;
   let asleep: AccessLevel | undefined;
   let looks: number;
@@ -29,7 +29,7 @@ describe('the fallback for hosts without a route', () => {
           looks += 1;
           if (live === 'cannot be asked') throw new Error('no API server');
           if (live === 'hangs') await once(signal ?? new EventTarget(), 'abort');
-          return live ? ({ token, targetPort: 3000 } as Preview) : undefined;
+          return live ? ({ token, targetPort: 3000, isDetached: live === 'detached' } as Preview) : undefined;
         },
       },
       records: {
@@ -40,10 +40,9 @@ describe('the fallback for hosts without a route', () => {
             : undefined;
         },
       },
-      asleep: async (token) => {
-        const level = token === TOKEN ? asleep : undefined;
-        return level && { level, epoch: 0, revoked: [] };
-      },
+      asleep: async (token) =>
+        token === TOKEN && asleep !== undefined ? ({ token, targetPort: 3000 } as Preview) : undefined,
+      accessOf: async () => ({ level: asleep ?? 'link', epoch: 0, revoked: [] }),
       openPage: 'https://porthole.example.com/open',
       pollMs: 300,
       log: {
@@ -107,6 +106,25 @@ describe('the fallback for hosts without a route', () => {
     expect(await sent({ ...modern, 'sec-purpose': 'prefetch' })).toBe(410);
     live = true;
     expect(await sent(modern)).toBe(503);
+  });
+
+  test('sends people on while the sandbox of a preview is stopped, and no one else', async () => {
+    [live, asleep] = ['detached', 'org'];
+    const location = `https://porthole.example.com/open?preview=${previewName(TOKEN)}#path=%2F`;
+    const sent = async (headers: Readonly<Record<string, string>>, method = 'GET') => {
+      const port = Number(new URL(url).port);
+      const answer = await call(port, method, '/', { headers: { 'x-token': TOKEN, ...headers } });
+      return answer.headers.location ?? answer.status;
+    };
+    const modern = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+    const old = { accept: 'text/html' };
+    expect([await sent(modern), await sent(old), await sent({})]).toEqual([location, location, 503]);
+    expect([await sent(modern, 'HEAD'), await sent(modern, 'POST')]).toEqual([503, 503]);
+    asleep = 'link';
+    expect([await sent(modern), await sent(old)]).toEqual([location, 503]);
+    expect(await ask()).toEqual([503, 'sandbox_stopped', 'sandbox_stopped']);
+    ended = 'stopped';
+    expect(await sent(modern)).toBe(410);
   });
 
   test('looks nothing up for a host that names no token', async () => {

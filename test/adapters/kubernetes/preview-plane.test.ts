@@ -36,6 +36,8 @@ function manifests(seed: string): { service: Manifest; route: Manifest } {
   return { service: service as Manifest, route: route({ uid: 'gone', resourceVersion: '1' }) as Manifest };
 }
 
+const VISITS = { openUrl: 'https://porthole.test/open', keys: [] };
+
 /** Changes that make a route foreign or unreadable. */
 const SPOILT: Readonly<Record<string, (route: Manifest) => void>> = {
   'no labels': ({ metadata }) => delete metadata.labels,
@@ -55,7 +57,7 @@ const SPOILT: Readonly<Record<string, (route: Manifest) => void>> = {
 previewPlaneContract(
   'the cluster',
   async () => {
-    const fixture = await planeFixture();
+    const fixture = await planeFixture({ visits: VISITS });
     const { store } = fixture.server;
     const gateway = promptGateway(fixture.server);
     return {

@@ -86,6 +86,7 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
     clock: systemClock,
     sandboxes: provider,
     probe: undefined,
+    visits: { openUrl: 'https://porthole.test/open', keys: [] },
     listener: LISTENERS.previews,
     publicPort: gateway.port,
   });

@@ -40,6 +40,10 @@ const touch: Work = async ({ plane }, { admin }) => {
   const kept = await plane.touch(spec.token, spec.runId, later);
   if (kept?.expiresAt?.getTime() !== later.getTime()) throw new Error('the expiry has not moved');
 };
+const detach: Work = async ({ plane }, { admin }) => {
+  const { preview } = await admin.plane.open(newSpec());
+  await plane.setAttached?.(preview, false);
+};
 const close: Work = async ({ plane }, { admin }) => {
   const { preview } = await admin.plane.open(newSpec());
   await plane.close(preview);
@@ -176,6 +180,12 @@ suite('without one of its rights', missing(), () => {
     });
 
     const archiving = lifecycleNeeds('kubernetes', { archives: true });
+    const ending = lifecycleNeeds('kubernetes', { archives: false });
+
+    test('makes the lifecycle fail without the right to detach previews', async () => {
+      await expectFailure(stack, ending, 'patch httproutes', detach);
+    });
+
     const readFiles: Record<string, Work> = {
       'create pods': ({ provider }) => provider.resume(stopped),
     };
@@ -188,8 +198,8 @@ suite('without one of its rights', missing(), () => {
 
     test('grants no right beyond the tested ones', () => {
       expect(needs.map(right).toSorted()).toEqual(Object.keys(work).toSorted());
-      const ending = new Set(lifecycleNeeds('kubernetes', { archives: false }).map(right));
-      const more = archiving.map(right).filter((name) => !ending.has(name));
+      const always = new Set(ending.map(right));
+      const more = archiving.map(right).filter((name) => !always.has(name));
       expect(more.toSorted()).toEqual(['create pods']);
       expect(reaperNeeds().map(right).toSorted()).toEqual(Object.keys(REAPER_WORK).toSorted());
     });

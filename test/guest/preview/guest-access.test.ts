@@ -228,6 +228,7 @@ test('answers strangers at a name as the functions do for a name without a previ
     plane: { find: () => Promise.reject(new Error('a name needs no look-up')) },
     records: { tombstone: () => Promise.reject(new Error('a name needs no look-up')) },
     asleep: () => Promise.reject(new Error('a name needs no look-up')),
+    accessOf: async () => ({ level: 'link', epoch: 0, revoked: [] }),
     openPage: 'https://porthole.test/open',
     log: { warn: () => undefined },
   });
