@@ -59,6 +59,8 @@ export class PreviewVisitors {
     const run = await makeRun(porthole, ALICE);
     const body = { argv: ['node', '-e', APP, String(port)], port };
     await porthole.call('PUT', `/v1/sandbox/${run.sandboxId}/servers/web`, { body, token: ALICE });
+    const wait = { body: { timeout_ms: 60_000 }, token: ALICE };
+    await porthole.call('POST', `/v1/sandbox/${run.sandboxId}/ports/${port}/wait`, wait);
     const preview = await startPreview(porthole, run.runId, port, ALICE);
     if (!preview.ready) throw new Error(`the app is not ready: ${preview.reason}`);
     const ownPort = porthole.host.port;
