@@ -62,8 +62,11 @@ async function awaitPort(
   const { until } = patience;
   const { value } = await guest.call('GET', '/v1/servers', serverList, { signal: until });
   const server = value.servers.find((each) => each.port === port);
+  const wasSilent = !first.ready && first.reason === 'nothing_listens';
+  // It may have become ready since the plane looked.
+  if (server?.state === 'ready') return wasSilent ? 'listens' : undefined;
   if (server !== undefined) return awaitServer(guest, server, patience);
-  if (first.ready || first.reason !== 'nothing_listens') return undefined;
+  if (!wasSilent) return undefined;
   if (!(await hasFreshProcess(guest, until))) return undefined;
   await portReaches(guest, { port, state: 'listening', timeoutMs: FRESH_MS }, until);
   return 'listens';
@@ -87,7 +90,6 @@ async function awaitServer(
   { name, state }: ServerInfo,
   { until, signal }: Patience,
 ): Promise<Readiness | 'listens' | undefined> {
-  if (state === 'ready') return undefined;
   let last = state;
   let ends = state === 'waiting' ? 1 : 0;
   try {
