@@ -13,7 +13,7 @@ import { explain } from './explain.ts';
 
 const RECORDS = 'porthole.db';
 /** What a backup holds besides the records. The rest of the folder is of the running host. */
-const HELD = ['signing-keys.json', 'previews', 'sandboxes'];
+const HELD = ['signing-keys.json', 'previews', 'checkpoints', 'sandboxes'];
 /** Of a sandbox's folder: sockets, mount points, and processes that only this machine has. */
 const LEFT_OUT = ['channel', 'mounts', 'process.json'].map((name) => `sandboxes/*/${name}`);
 const PROGRESS_EVERY_MS = 1_000;

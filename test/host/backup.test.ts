@@ -99,6 +99,8 @@ test.each([
 
 test('restores runs, files, keys and URLs elsewhere', async () => {
   const { preview_url: url } = await startedPreview();
+  const checkpoints = `/v1/sandbox/${run.sandbox_id}/checkpoints`;
+  const { id: checkpoint } = (await porthole.call('POST', checkpoints, { body: {} })).json<{ id: string }>();
   const later = await command(['backup', join(folder, 'later.tar')], porthole.dataDir);
   expect(later).toEqual({ code: 0, stdout: `${join(folder, 'later.tar')}\n`, stderr: '' });
   const into = join(folder, 'restored');
@@ -121,6 +123,9 @@ test('restores runs, files, keys and URLs elsewhere', async () => {
     });
     expect((await restored.call('GET', '/', { host: new URL(url).host })).text).toBe('served');
     expect((await exec(restored, ['readlink', 'link'])).stdout).toBe('/etc/passwd\n');
+    await exec(restored, ['rm', 'notes.txt']);
+    await restored.call('POST', `${checkpoints}/${checkpoint}/restore`, { body: {} });
+    expect((await read('notes.txt')).text).toBe('kept');
   } finally {
     await restored.end();
   }
