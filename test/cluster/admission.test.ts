@@ -227,6 +227,51 @@ suite('admission', missing(), () => {
       expect(await guarded.refusal('httproutes', route)).toBeUndefined();
     });
 
+    test('accepts a name as the second host of a route to a guest, and refuses what is none', async () => {
+      const { zone } = stack.config;
+      const named = (upstream: 'guest' | 'direct', second: string) => {
+        const { route } = made(upstream);
+        const [own] = (route['spec'] as { hostnames: readonly string[] }).hostnames;
+        return guarded.refusal('httproutes', at('spec.hostnames', [own, second])(route));
+      };
+      expect(await named('guest', `shop-demo-preview.${zone}`)).toBeUndefined();
+      expect(await named('direct', `shop-demo-preview.${zone}`)).toContain('foreign hostname');
+      for (const bad of [
+        'shop-demo-preview.evil.test',
+        `shop.demo-preview.${zone}`,
+        `1-shop-preview.${zone}`,
+        `${'n'.repeat(27)}-preview.${zone}`,
+        `shop-demo.${zone}`,
+        `*.${zone}`,
+      ]) {
+        expect([bad, await named('guest', bad)]).toEqual([bad, expect.stringContaining('foreign hostname')]);
+      }
+    });
+
+    test('accepts that the name of a preview moves, and no other host', async () => {
+      const { zone } = stack.config;
+      const spec = newSpec();
+      const { route } = manifests(spec, 'guest');
+      // Its owner does not exist, so with the reference it would be collected.
+      const stored = at(
+        'metadata.ownerReferences',
+        undefined,
+      )(route({ uid: '0', resourceVersion: '1' }) as Properties);
+      await guarded.client.create(of(HTTP_ROUTES), stored);
+      const own = previewHost(spec.token, zone);
+      const change = (hostnames: readonly string[]) =>
+        saidAgainst(
+          guarded.client.mergePatch(of(HTTP_ROUTES), previewName(spec.token), { spec: { hostnames } }),
+        );
+      expect(await change([own, `shop-demo-preview.${zone}`])).toBeUndefined();
+      expect(await change([own, `store-preview.${zone}`])).toBeUndefined();
+      expect(await change([own, own.replace(/^./, 'x')])).toContain('foreign hostname');
+      const other = previewHost(newSpec().token, zone);
+      expect(await change([other, `store-preview.${zone}`])).toContain('changed identity');
+      expect(await change([own])).toBeUndefined();
+      await guarded.client.delete(of(HTTP_ROUTES), previewName(spec.token));
+    });
+
     test('accepts the init container of the guest’s image, and no other', async () => {
       const { pod } = placed();
       expect(await guarded.refusal('pods', pod)).toBeUndefined();

@@ -2,15 +2,18 @@
  * Who may open a preview of a pod, through the cluster's gateway: every level, caller and kind of
  * request; and how soon a revocation by any of three hosts ends open connections.
  */
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { request, type RequestOptions } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { ACCESS_MATRIX, ALL_ANSWER, ALL_REFUSED, CALLERS } from '#test/host/support/access-matrix.ts';
-import { ALICE, PEOPLE } from '#test/host/support/people.ts';
+import { ALICE, BOB, CAROL, PEOPLE } from '#test/host/support/people.ts';
 import { PreviewVisitors } from '#test/host/support/preview-visitors.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
+import { type Answer, callBy } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { cluster, missing } from './fixture/cluster.ts';
 import { type ClusterHost, openOnPods } from './hosts/cluster-hosts.ts';
@@ -70,6 +73,40 @@ suite('access to previews of pods', missing() ?? postgresMissing, () => {
     60_000,
   );
 
+  test('lets the same people in at its name, through the second host of its route', async () => {
+    const { session_id: token, preview_url: url } = v.preview;
+    const name = `shop-${randomBytes(4).toString('hex')}`;
+    await v.setLevel('org', { name });
+    v.name = name;
+    try {
+      // The gateway learns of the host a moment later; until then it answers 404 by itself.
+      await eventually(async () => expect(await v.statuses()).toEqual(ALL_REFUSED));
+      expect((await v.open(BOB)).status).toBe(403);
+      const { entry } = await v.open(CAROL);
+      expect(entry.url).toBe(url?.replace(token, name));
+      const cookie = await v.enter(CAROL);
+      expect(await v.statuses(cookie)).toEqual(ALL_ANSWER);
+      // As the functions answer for a name that no preview has.
+      const free = v.host.replace(name, 'shop-free');
+      for (const [method, path, headers] of STRANGERS) {
+        const [live, none] = await Promise.all([
+          callBy(v.connect, method, path, { host: v.host, headers }),
+          opened.porthole.call(method, path, { host: free, headers }),
+        ]);
+        expect([method, path, seen(none, free)]).toEqual([method, path, seen(live, v.host)]);
+      }
+      const socket = new WebSocket(`wss://${v.host}/live`, { ...toGateway, headers: { cookie } });
+      await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+      const closed = new Promise((resolve) => socket.once('close', resolve).once('error', () => undefined));
+      await v.setLevel('org', { name: null });
+      await closed;
+      await eventually(async () => expect((await v.get('/', { cookie })).status).toBe(404));
+    } finally {
+      delete v.name;
+    }
+    expect(await v.statuses(await v.enter(CAROL))).toEqual(ALL_ANSWER);
+  }, 120_000);
+
   test(`ends the sockets of a link within a second of its revocation by any of ${HOSTS} hosts`, async () => {
     await v.setLevel('owner');
     const hosts = [opened.porthole, ...opened.replicas];
@@ -102,4 +139,35 @@ suite('access to previews of pods', missing() ?? postgresMissing, () => {
 function linkIn(url: string): { readonly link: string; readonly secret: string } {
   const [link = '', secret = ''] = new URL(url).hash.slice(1).split('.');
   return { link, secret };
+}
+
+const STRANGERS: readonly (readonly [string, string, Readonly<Record<string, string>>])[] = [
+  ['GET', '/a?b=c', { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
+  ['GET', '/', { 'sec-fetch-mode': 'cors' }],
+  ['POST', '/.porthole/enter', { 'content-type': 'application/x-www-form-urlencoded' }],
+  ['GET', '/.porthole/localhost.js', {}],
+  ['GET', '/.porthole/3000/', {}],
+];
+
+/** What a stranger sees; the headers of the route and of the connection apart. */
+function seen({ status, headers, text }: Answer, host: string): unknown {
+  const own = Object.entries(headers).filter(
+    ([name]) => !['date', 'connection', 'keep-alive', 'referrer-policy'].includes(name),
+  );
+  const [hostname = ''] = host.split(':');
+  return JSON.parse(
+    JSON.stringify({ status, headers: Object.fromEntries(own), text }).replaceAll(hostname, 'HOST'),
+  ) as unknown;
+}
+
+/** The gateway tells no one when it has read a route. */
+async function eventually(check: () => Promise<void>): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await check();
+    } catch (error) {
+      if (tries === 50) throw error;
+      await pause(100);
+    }
+  }
 }
