@@ -135,9 +135,15 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   });
 
   test('shows our page for a host of the zone that names no preview', async () => {
-    expect(await page(`https://unknown-preview.${deployed.zone}/`)).toMatchObject({
+    const token = `amber-otter-lake-${'a'.repeat(26)}`;
+    expect(await page(`https://${token}-preview.${deployed.zone}/`)).toMatchObject({
       status: 404,
       porthole: 'unknown',
+    });
+    // A name can be guessed, so each answers as a preview that admits no one.
+    expect(await page(`https://unknown-preview.${deployed.zone}/`)).toMatchObject({
+      status: 401,
+      porthole: 'access_required',
     });
   });
 

@@ -73,13 +73,13 @@ export const ACCOUNTS = {
   },
   'the lifecycle where functions make pods': {
     may: [
-      ['get list delete', ROUTES, 'previews'],
+      ['get list patch delete', ROUTES, 'previews'],
       ['get list delete', 'services', 'previews'],
       ['get list watch delete', 'pods', 'previews'],
       ['get list watch delete', 'persistentvolumeclaims', 'previews'],
     ],
     mayNot: [
-      ['create patch', ROUTES, 'previews'],
+      ['create', ROUTES, 'previews'],
       ['create', 'pods', 'previews'],
       ['create', 'persistentvolumeclaims', 'previews'],
       [EVERY_VERB, CLAIMS, 'previews'],
@@ -88,7 +88,7 @@ export const ACCOUNTS = {
   },
   'the lifecycle where functions claim sandboxes': {
     may: [
-      ['get list delete', ROUTES, 'previews'],
+      ['get list patch delete', ROUTES, 'previews'],
       ['get list delete', 'services', 'previews'],
       ['get watch', 'pods', 'previews'],
       ['get list watch delete', CLAIMS, 'previews'],
@@ -102,13 +102,13 @@ export const ACCOUNTS = {
   },
   'the lifecycle that archives where functions make pods': {
     may: [
-      ['get list delete', ROUTES, 'previews'],
+      ['get list patch delete', ROUTES, 'previews'],
       ['get list delete', 'services', 'previews'],
       ['get list watch create delete', 'pods', 'previews'],
       ['get list watch delete', 'persistentvolumeclaims', 'previews'],
     ],
     mayNot: [
-      ['create patch', ROUTES, 'previews'],
+      ['create', ROUTES, 'previews'],
       ['create', 'persistentvolumeclaims', 'previews'],
       [EVERY_VERB, CLAIMS, 'previews'],
       [EVERY_VERB, SANDBOXES, 'previews'],
@@ -116,7 +116,7 @@ export const ACCOUNTS = {
   },
   'the lifecycle that archives where functions claim sandboxes': {
     may: [
-      ['get list delete', ROUTES, 'previews'],
+      ['get list patch delete', ROUTES, 'previews'],
       ['get list delete', 'services', 'previews'],
       ['get watch', 'pods', 'previews'],
       ['get list watch delete', CLAIMS, 'previews'],
