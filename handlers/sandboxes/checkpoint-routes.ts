@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Caller, ownsSandbox } from '#core/callers.ts';
+import type { Caller } from '#core/callers.ts';
 import { PortholeError } from '#base/errors.ts';
 import { collectCheckpoints } from '#core/checkpoints/collect-checkpoints.ts';
 import { CHECKPOINT_CAUSES, type CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
@@ -285,14 +285,9 @@ const forkCheckpointRoute = defineRoute('forkCheckpoint', 'POST', `${CHECKPOINTS
     'workspace_archive_write_error',
     'exec_transport_error',
   ],
-  async handle({ params, body, caller, person, signal }, services) {
+  async handle({ params, body, caller, signal }, services) {
     const deps = depsOf(services);
     const sandbox = await findSandbox(services, caller, params.id);
-    if (!ownsSandbox(person, sandbox)) {
-      throw new PortholeError('forbidden', 'Only the owner of a sandbox forks it', {
-        remedy: 'ask its owner.',
-      });
-    }
     const checkpoint = await findCheckpoint(services, sandbox, params.checkpoint);
     const forks = await forkCheckpoint(deps, sandbox, checkpoint, body, signal);
     const errors = forks.flatMap((fork) => ('error' in fork ? [fork.error] : []));

@@ -22,7 +22,10 @@ const PACKAGES = {
   zod: '4.6.7',
 };
 
-const wanted = JSON.stringify([process.platform, process.arch, PACKAGES]);
+/** Peers are packages that the others import; the repository's own settings leave them out. */
+const INSTALL = ['install', '--ignore-scripts', '--include=peer'];
+
+const wanted = JSON.stringify([process.platform, process.arch, PACKAGES, INSTALL]);
 const folder = join(
   cacheFolder(),
   `agents-${createHash('sha256').update(wanted).digest('hex').slice(0, 16)}`,
@@ -47,7 +50,7 @@ async function install(): Promise<void> {
   await mkdir(work, { recursive: true });
   const manifest = { name: 'agents', private: true, dependencies: PACKAGES };
   await writeFile(join(work, 'package.json'), JSON.stringify(manifest));
-  await npm(['install', '--ignore-scripts'], work);
+  await npm(INSTALL, work);
   // Earlier versions have nearly a gigabyte each.
   for (const name of await readdir(cacheFolder())) {
     if (name.startsWith('agents-')) await rm(join(cacheFolder(), name), { recursive: true });

@@ -100,6 +100,15 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     return { params: { id: sandboxId, name } };
   }
 
+  const withCheckpoint =
+    (body?: object) =>
+    async ({ sandboxId }: MadeRun): Promise<Probe> => {
+      const path = `/v1/sandbox/${sandboxId}/checkpoints`;
+      const made = await porthole.call('POST', path, { token: ALICE, body: {} });
+      const params = { id: sandboxId, checkpoint: made.json<{ id: string }>().id };
+      return { params, ...(body !== undefined && { body }) };
+    };
+
   async function withPreview({ runId }: MadeRun): Promise<Probe> {
     await startPreview(porthole, runId, 3000, ALICE);
     return { params: { id: runId, port: '3000' }, body: {} };
@@ -149,6 +158,11 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     stopServer: withServer,
     restartServer: withServer,
     followServer: withServer,
+    createCheckpoint: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: {} }),
+    getCheckpoint: withCheckpoint(),
+    deleteCheckpoint: withCheckpoint(),
+    restoreCheckpoint: withCheckpoint({}),
+    forkCheckpoint: withCheckpoint({}),
     waitForPort: async ({ sandboxId }) => ({
       params: { id: sandboxId, port: '9' },
       body: { state: 'closed' },
