@@ -24,7 +24,7 @@ import { createFunctionHost } from './server/function-host.ts';
 import { HOST_ROUTES } from './server/host-routes.ts';
 import { isWildcard, knownHosts } from './server/known-hosts.ts';
 import { createMetrics } from './telemetry/metrics.ts';
-import { openServices } from './open-services.ts';
+import { openServices, type OpenServices } from './open-services.ts';
 import { servedRoutes } from './server/router.ts';
 
 /** A running host. */
@@ -70,6 +70,7 @@ export async function startHost(
   // Closes everything in reverse order if a later step fails.
   const opened = new AsyncDisposableStack();
   try {
+    const startedAt = clock.now();
     const metrics = createMetrics();
     const stopping = new AbortController();
     const open = await openServices({ config, log, clock, metrics, stopping: stopping.signal });
@@ -137,7 +138,7 @@ export async function startHost(
       opened.defer(() => void server.close());
     }
 
-    const recovered = platform.recover(stopping.signal).catch((error: unknown) => {
+    const recovered = recover(open, config, startedAt, stopping.signal).catch((error: unknown) => {
       if (!stopping.signal.aborted) log.error({ err: error }, 'recovery failed');
     });
     const schedules = isScheduledElsewhere(config)
@@ -169,6 +170,21 @@ export async function startHost(
     await opened.disposeAsync();
     throw error;
   }
+}
+
+/** Finishes what the last host began. */
+async function recover(
+  { platform, services }: OpenServices,
+  config: Config,
+  startedAt: Date,
+  signal: AbortSignal,
+): Promise<void> {
+  await platform.recover(signal);
+  const { checkpoints } = services;
+  // Elsewhere, another process may be making them.
+  if (checkpoints === undefined || !isOnOneMachine(config)) return;
+  const { collectCheckpoints } = await import('#core/checkpoints/collect-checkpoints.ts');
+  await collectCheckpoints({ ...services, ...checkpoints }, startedAt);
 }
 
 /** On a full disk, other hosts that find the folder locked do not learn this one's address. */

@@ -22,13 +22,17 @@ const HEAD_FIELDS = ['family', 'checkpointId', 'madeId'] as const;
 
 export function checkpointRecords({ repeatable, transact, dialect }: SqlSession): CheckpointRecords {
   return {
-    begin: (checkpoint) =>
+    begin: (checkpoint, needed) =>
       transact(async (trx) => {
-        const { parentId } = checkpoint;
-        if (parentId !== null) {
-          const parent = trx.selectFrom('checkpoints').select('state').where('id', '=', parentId);
-          const found = await parent.modifyEnd(dialect.forUpdate).executeTakeFirst();
-          if (found?.state !== 'ready') return false;
+        if (needed.length > 0) {
+          const found = await trx
+            .selectFrom('checkpoints')
+            .select('state')
+            .where(dialect.among('id', needed))
+            .orderBy('id')
+            .modifyEnd(dialect.forUpdate)
+            .execute();
+          if (found.filter(({ state }) => state === 'ready').length < needed.length) return false;
         }
         const row = {
           ...columnsOf(checkpoint, [

@@ -1,4 +1,5 @@
 import { type CommandSpec, UsageError } from './command.ts';
+import { checkpointCommand, diffCommand, forkCommand } from './commands/checkpoint.ts';
 import { completionCommand } from './commands/completion.ts';
 import { copyCommand, moveCommand } from './commands/copy.ts';
 import { createCommand } from './commands/create.ts';
@@ -84,6 +85,9 @@ export const COMMANDS: readonly CommandSpec[] = [
   denyCommand,
   shareCommand,
   delegateCommand,
+  checkpointCommand,
+  forkCommand,
+  diffCommand,
   stopCommand,
   resumeCommand,
   deleteCommand,

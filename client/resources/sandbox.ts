@@ -6,6 +6,7 @@ import type { Preview, PreviewOptions } from './preview.ts';
 import type { Run } from './run.ts';
 import type { Runs } from './runs.ts';
 import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
+import { Checkpoints } from './checkpoints.ts';
 import { Command, type ExecOptions } from './command.ts';
 import { type DelegateOptions, type Delegation, Delegations } from './delegations.ts';
 import { type CallOptions, Files } from './files.ts';
@@ -38,6 +39,7 @@ export class Sandbox implements AsyncDisposable {
   readonly ports: Ports;
   readonly sessions: Sessions;
   readonly delegations: Delegations;
+  readonly checkpoints: Checkpoints;
   readonly #http: HttpClient;
   readonly #platform: SandboxParts['platform'];
   readonly #runs: Runs | undefined;
@@ -64,6 +66,7 @@ export class Sandbox implements AsyncDisposable {
     this.ports = new Ports(http, this.#path);
     this.sessions = new Sessions(http, this.#path);
     this.delegations = new Delegations(http, this.#path, this);
+    this.checkpoints = new Checkpoints(http, this.#path);
   }
 
   /** The API's last response about it; undefined before the first. */

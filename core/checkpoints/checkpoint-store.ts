@@ -82,8 +82,11 @@ export interface CheckpointHead {
 }
 
 export interface CheckpointRecords {
-  /** Inserts it as `creating`. False, and nothing changed, unless its parent is `ready`. */
-  begin(checkpoint: NewCheckpoint): Promise<boolean>;
+  /**
+   * Inserts it as `creating`. False, and nothing changed, unless those are `ready` to which its
+   * objects will refer.
+   */
+  begin(checkpoint: NewCheckpoint, needed: readonly string[]): Promise<boolean>;
   /** Makes it `ready`, and moves the head of its sandbox to it. */
   finish(checkpoint: NewCheckpoint, finished: FinishedCheckpoint): Promise<CheckpointRecord>;
   /** In any state. */

@@ -23,15 +23,28 @@ export function garbageOf(family: readonly CheckpointRecord[], unfinishedBefore:
 
 type CollectDeps = Pick<CheckpointDeps, 'records' | 'store' | 'clock'>;
 
-/** Removes the objects that no checkpoint needs. Safe to repeat, and to run twice at a time. */
-export async function collectCheckpoints({ records, store, clock }: CollectDeps): Promise<number> {
-  const before = new Date(clock.now().getTime() - UNFINISHED_AFTER);
-  let count = 0;
-  for (const family of await records.checkpoints.untidyFamilies(before)) {
-    const garbage = garbageOf(await records.checkpoints.family(family), before);
-    for (const checkpoint of garbage) await removeObjects(store, checkpoint);
-    await records.checkpoints.remove(garbage.map(({ id }) => id));
-    count += garbage.length;
+/**
+ * Removes the objects that no checkpoint needs. Safe to repeat, and to run twice at a time.
+ * @param before those that are `creating` since before it were interrupted. @default six hours ago
+ */
+export async function collectCheckpoints(deps: CollectDeps, before = longAgo(deps)): Promise<void> {
+  for (const family of await deps.records.checkpoints.untidyFamilies(before)) {
+    await collectFamily(deps, family, before);
   }
-  return count;
+}
+
+/** Likewise for a sandbox and its forks. */
+export async function collectFamily(
+  deps: CollectDeps,
+  family: string,
+  before = longAgo(deps),
+): Promise<void> {
+  const { records, store } = deps;
+  const garbage = garbageOf(await records.checkpoints.family(family), before);
+  for (const checkpoint of garbage) await removeObjects(store, checkpoint);
+  await records.checkpoints.remove(garbage.map(({ id }) => id));
+}
+
+function longAgo({ clock }: CollectDeps): Date {
+  return new Date(clock.now().getTime() - UNFINISHED_AFTER);
 }

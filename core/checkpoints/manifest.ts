@@ -108,6 +108,7 @@ function headOf(text: string): z.infer<typeof head> {
 export function readManifest(text: string, base: Manifest): Manifest {
   const { packs } = headOf(text);
   const entries = new Map(base);
+  let isOrdered = true;
   const [, ...lines] = text.split('\n').slice(0, -1);
   for (const written of lines) {
     const line = JSON.parse(written) as Line;
@@ -116,6 +117,8 @@ export function readManifest(text: string, base: Manifest): Manifest {
       continue;
     }
     const [path, type, mode, mtime, version, rest] = line;
+    // A Map keeps the place of what it has.
+    if (base.size > 0 && !entries.has(path)) isOrdered = false;
     const entry = { path, type, mode, mtime, version };
     if (typeof rest === 'string') entries.set(path, { ...entry, link: rest, blocks: [] });
     else {
@@ -123,7 +126,7 @@ export function readManifest(text: string, base: Manifest): Manifest {
       entries.set(path, { ...entry, blocks });
     }
   }
-  return base.size === 0 ? entries : inOrder(entries.values());
+  return isOrdered ? entries : inOrder(entries.values());
 }
 
 /** Sorted as the guest walks. */
@@ -148,11 +151,10 @@ export function totalsOf(manifest: Manifest): {
   const counted = new Set<string>();
   for (const { type, blocks } of manifest.values()) {
     if (type === 'file' || type === 'hardlink') files += 1;
-    for (const { pack, at, length } of blocks) {
+    for (const { hash, pack, length } of blocks) {
       bytes += length;
-      const place = `${pack}:${at}`;
-      if (counted.has(place)) continue;
-      counted.add(place);
+      if (counted.has(hash)) continue;
+      counted.add(hash);
       packs[pack] = (packs[pack] ?? 0) + length;
     }
   }
@@ -207,6 +209,35 @@ export function restoreOf(from: Manifest, to: Manifest): Restore {
     if (names.some((name) => written.has(name))) for (const name of names) written.add(name);
   }
   return { removed, written: [...to.values()].filter(({ path }) => written.has(path)) };
+}
+
+/** How a file, link or pipe differs between two checkpoints. */
+export interface FileChange {
+  readonly path: string;
+  readonly change: 'added' | 'changed' | 'removed';
+  /** Bytes of a file before and after; null where it does not exist. */
+  readonly before: number | null;
+  readonly after: number | null;
+}
+
+/** In the order of the walk, without folders. */
+export function fileChanges(from: Manifest, to: Manifest): FileChange[] {
+  const changes: FileChange[] = [];
+  for (const { path } of inOrder([...new Map([...from, ...to]).values()]).values()) {
+    const [before, after] = [from.get(path), to.get(path)].map((each) =>
+      each?.type === 'directory' ? undefined : each,
+    );
+    if (before === undefined && after === undefined) continue;
+    if (before !== undefined && after !== undefined && isSame(before, after)) continue;
+    const change = before === undefined ? 'added' : after === undefined ? 'removed' : 'changed';
+    changes.push({
+      path,
+      change,
+      before: before === undefined ? null : sizeOf(before),
+      after: after === undefined ? null : sizeOf(after),
+    });
+  }
+  return changes;
 }
 
 /** Whether both give the same file. Versions, and times of folders and pipes, do not count. */

@@ -73,7 +73,7 @@ async function take(
     image: sandbox.image,
     variables: Object.keys(sandbox.env).sort(),
   };
-  if (!(await records.checkpoints.begin(begun))) {
+  if (!(await records.checkpoints.begin(begun, known.needed))) {
     throw new PortholeError('conflict', 'The checkpoint before was deleted at this moment', {
       remedy: 'try again.',
       retryable: true,
@@ -82,7 +82,7 @@ async function take(
   const ref = { family: begun.family, id };
   const writer = new PackWriter({
     id,
-    known: blocksOf(known.made, known.head),
+    known: known.made === known.head ? blocksOf(known.made) : blocksOf(known.made, known.head),
     put: (content) => putPack(store, ref, content, signal),
     grows(size) {
       if (stored + size > limits.maxBytes) throw overLimit(limits);
@@ -124,6 +124,8 @@ async function take(
 
 interface Known {
   readonly family: string | undefined;
+  /** Checkpoints of which blocks or a manifest may be used. */
+  readonly needed: readonly string[];
   readonly parentId: string | null;
   /** What the sandbox was at. */
   readonly head: Manifest;
@@ -134,12 +136,19 @@ interface Known {
 }
 
 async function knownOf(deps: CheckpointDeps, sandbox: SandboxRecord): Promise<Known> {
-  const at = await deps.records.checkpoints.head(sandbox);
-  const head = await manifestIfThere(deps, at?.checkpointId);
-  const made = at?.madeId === at?.checkpointId ? head : await manifestIfThere(deps, at?.madeId);
+  const { checkpoints } = deps.records;
+  const [at, list] = await Promise.all([checkpoints.head(sandbox), checkpoints.list(sandbox)]);
+  // Where the last one was deleted: what came before it saves as much.
+  const newest = list.at(-1)?.id;
+  const head = (await manifestIfThere(deps, at?.checkpointId)) ?? (await manifestIfThere(deps, newest));
+  const made =
+    at?.madeId === head?.id
+      ? head
+      : ((await manifestIfThere(deps, at?.madeId)) ?? (await manifestIfThere(deps, newest)));
   return {
     family: at?.family,
-    parentId: head === undefined ? null : (at?.checkpointId ?? null),
+    needed: [...new Set([head?.id, made?.id])].filter((id) => id !== undefined),
+    parentId: head?.id ?? null,
     head: head?.manifest ?? EMPTY_MANIFEST,
     made: made?.manifest ?? EMPTY_MANIFEST,
     whole: head?.whole,
@@ -152,7 +161,8 @@ async function manifestIfThere({ store, records }: CheckpointDeps, id: string | 
   const checkpoint = await records.checkpoints.get(id);
   if (checkpoint?.state !== 'ready') return undefined;
   try {
-    return await getManifest({ store, get: (base) => records.checkpoints.get(base) }, checkpoint);
+    const read = await getManifest({ store, get: (base) => records.checkpoints.get(base) }, checkpoint);
+    return { id, ...read };
   } catch (error) {
     if (error instanceof PortholeError && error.code === 'checkpoint_damaged') return undefined;
     throw error;

@@ -1,8 +1,8 @@
 import fs, { type Stats } from 'node:fs';
+import { StringDecoder } from 'node:string_decoder';
 import { promisify } from 'node:util';
 import { FRAME_HEAD, frameHead } from '../../base/frames.ts';
 import { PortholeError } from '../../base/errors.ts';
-import { splitText } from '../../base/split-text.ts';
 import {
   MAX_KNOWN_RANGES,
   MAX_TREE_CONTENTS,
@@ -34,33 +34,54 @@ const MAX_LINK_BYTES = 4_194_304;
  */
 const RESOLUTION_MS = 50;
 
-/** The entries that the host knows, one at a time. */
+/**
+ * The entries that the host knows, one at a time. Synchronous while some have arrived: a wait for
+ * each of many thousands would take as long as their metadata.
+ */
 class KnownEntries {
-  /** Of the current entry; undefined before the first and after the last. */
-  order: string | undefined;
+  /** Of the current entry; undefined at the end. */
+  path: string | undefined = '';
   version = '';
   number = -1;
-  readonly #texts: AsyncGenerator<string, void, undefined>;
+  readonly #body: AsyncIterator<Buffer>;
+  readonly #decoder = new StringDecoder('utf8');
+  /** Paths and versions in turn. */
+  #texts: string[] = [];
+  #at = 0;
+  #rest = '';
 
   constructor(body: AsyncIterable<Buffer>) {
-    this.#texts = splitText(body, '\0', MAX_TREE_PATH);
+    this.#body = body[Symbol.asyncIterator]();
   }
 
-  async next(): Promise<void> {
-    const path = await this.#texts.next();
-    if (path.done === true) {
-      this.order = undefined;
-      return;
-    }
-    const version = await this.#texts.next();
-    if (version.done === true) throw invalid('The known entries are cut off: each is a path and a version.');
-    const order = treeOrder(path.value);
-    if (this.order !== undefined && order <= this.order) {
-      throw invalid('The known entries are out of order: a folder comes before its content.');
-    }
-    this.order = order;
-    this.version = version.value;
+  /** False if more must arrive first, by `next`. */
+  step(): boolean {
+    const [path, version] = [this.#texts[this.#at], this.#texts[this.#at + 1]];
+    if (path === undefined || version === undefined) return false;
+    this.path = path;
+    this.version = version;
     this.number += 1;
+    this.#at += 2;
+    return true;
+  }
+
+  /** @throws PortholeError `invalid_request` */
+  async next(): Promise<void> {
+    while (!this.step()) {
+      const { value, done } = await this.#body.next();
+      if (done === true) {
+        if (this.#rest !== '' || this.#at < this.#texts.length) {
+          throw invalid('The known entries are cut off: each is a path and a version.');
+        }
+        this.path = undefined;
+        return;
+      }
+      const texts = (this.#rest + this.#decoder.write(value)).split('\0');
+      this.#rest = texts.pop() ?? '';
+      if (this.#rest.length > MAX_TREE_PATH) throw invalid('A known entry has a path that is too long.');
+      this.#texts = [...this.#texts.slice(this.#at), ...texts];
+      this.#at = 0;
+    }
   }
 }
 
@@ -119,7 +140,7 @@ class TreeWriter {
     await this.#known.next();
     await this.#folder('');
     // The rest are gone; a body that is left unread would hold up its sender.
-    while (this.#known.order !== undefined) await this.#known.next();
+    while (this.#known.path !== undefined) await this.#known.next();
     await this.#flushRanges();
     await this.#frame(TREE.end, JSON.stringify(this.#end));
     await this.#flush();
@@ -137,9 +158,10 @@ class TreeWriter {
       return;
     }
     for (const name of names) {
-      await this.#yielder.pause();
+      if (this.#yielder.isDue) await this.#yielder.pause();
       if (PARTIAL.test(name)) continue;
       const path = prefix + name;
+      if (this.#isUnchanged(path, name, directory)) continue;
       if (path.length > MAX_TREE_PATH) this.#end.unreadable += 1;
       else {
         try {
@@ -149,6 +171,20 @@ class TreeWriter {
         }
       }
     }
+  }
+
+  /** The usual case of a file, without a wait. False in doubt. */
+  #isUnchanged(path: string, name: string, directory: number): boolean {
+    const known = this.#known;
+    if (known.path !== path || this.#calls !== direct || this.#workspace.hasMounts()) return false;
+    if (this.#ranges.length === MAX_KNOWN_RANGES) return false;
+    const stat = fs.lstatSync(at(directory, name), { throwIfNoEntry: false });
+    if (stat === undefined || stat.isDirectory() || stat.nlink > 1 || versionOf(stat) !== known.version) {
+      return false;
+    }
+    this.#addKnown(known.number);
+    known.step();
+    return true;
   }
 
   async #entry(path: string, name: string, directory: number): Promise<void> {
@@ -192,17 +228,21 @@ class TreeWriter {
   }
 
   async #isKnown(path: string, version: string): Promise<boolean> {
-    const order = treeOrder(path);
-    while (this.#known.order !== undefined && this.#known.order < order) await this.#known.next();
-    if (this.#known.order !== order || this.#known.version !== version) return false;
-    const { number } = this.#known;
+    const known = this.#known;
+    if (known.path !== path) {
+      const order = treeOrder(path);
+      while (known.path !== undefined && treeOrder(known.path) < order) await known.next();
+    }
+    if (known.path !== path || known.version !== version) return false;
+    if (this.#ranges.length === MAX_KNOWN_RANGES) await this.#flushRanges();
+    this.#addKnown(known.number);
+    return true;
+  }
+
+  #addKnown(number: number): void {
     const last = this.#ranges.at(-1);
     if (last?.[1] === number) last[1] = number + 1;
-    else {
-      if (this.#ranges.length === MAX_KNOWN_RANGES) await this.#flushRanges();
-      this.#ranges.push([number, number + 1]);
-    }
-    return true;
+    else this.#ranges.push([number, number + 1]);
   }
 
   async #file(path: string, source: string | Buffer): Promise<void> {

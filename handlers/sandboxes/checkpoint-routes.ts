@@ -1,16 +1,18 @@
 import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import { PortholeError } from '#base/errors.ts';
-import { collectCheckpoints } from '#core/checkpoints/collect-checkpoints.ts';
+import { collectFamily } from '#core/checkpoints/collect-checkpoints.ts';
 import { CHECKPOINT_CAUSES, type CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
 import { forkCheckpoint } from '#core/checkpoints/fork-checkpoint.ts';
-import { restoreCheckpoint } from '#core/checkpoints/restore-checkpoint.ts';
-import { type CheckpointDeps, takeCheckpoint } from '#core/checkpoints/take-checkpoint.ts';
+import { EMPTY_MANIFEST, fileChanges } from '#core/checkpoints/manifest.ts';
+import { manifestOf, restoreCheckpoint } from '#core/checkpoints/restore-checkpoint.ts';
+import { takeCheckpoint } from '#core/checkpoints/take-checkpoint.ts';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute, ID_PATTERN, json } from '../route.ts';
 import type { Services } from '../services.ts';
+import { checkpointsOf, findCheckpoint } from './find-checkpoint.ts';
 import { GUEST_ERRORS, SandboxPath } from './sandbox-path.ts';
 
 const CHECKPOINTS = '/v1/sandbox/{id}/checkpoints';
@@ -67,34 +69,6 @@ function toDto(one: CheckpointRecord): z.infer<typeof CheckpointDto> {
   };
 }
 
-/** @throws PortholeError `checkpoints_not_supported` */
-function depsOf(services: Services): Services & CheckpointDeps {
-  if (services.checkpoints !== undefined) return { ...services, ...services.checkpoints };
-  throw new PortholeError('checkpoints_not_supported', 'This installation has no place for checkpoints', {
-    remedy: 'An administrator sets PORTHOLE_ARCHIVE_BUCKET.',
-  });
-}
-
-async function findCheckpoint(
-  { records }: Services,
-  sandbox: SandboxRecord,
-  id: string,
-): Promise<CheckpointRecord> {
-  const found = await records.checkpoints.get(id);
-  const isOfSandbox = found?.sandboxId === sandbox.id && found.generation === sandbox.generation;
-  if (found?.state === 'ready' && isOfSandbox) return found;
-  // That of a fork's original: the fork may go back to what it was made from.
-  const head = await records.checkpoints.head(sandbox);
-  if (found?.state === 'ready' && head?.checkpointId === found.id) return found;
-  throw new PortholeError(
-    'checkpoint_not_found',
-    `Sandbox ${sandbox.id} has no checkpoint ${id.slice(0, 100)}`,
-    {
-      remedy: `GET /v1/sandbox/${sandbox.id}/checkpoints lists them.`,
-    },
-  );
-}
-
 /** The owner, and people with whom the work in the run is shared. */
 async function findRunning(services: Services, caller: Caller, id: string): Promise<SandboxRecord> {
   const sandbox = await findSandbox(services, caller, id, { agents: true });
@@ -131,7 +105,7 @@ const createCheckpointRoute = defineRoute('createCheckpoint', 'POST', CHECKPOINT
     'workspace_archive_read_error',
   ],
   async handle({ params, body, caller, signal }, services) {
-    const deps = depsOf(services);
+    const deps = checkpointsOf(services);
     if (body.memory === true) {
       throw new PortholeError('memory_not_supported', 'memory: this sandbox cannot keep its processes', {
         remedy: 'Leave it out: declared servers start again with the files.',
@@ -191,14 +165,76 @@ const deleteCheckpointRoute = defineRoute('deleteCheckpoint', 'DELETE', `${CHECK
   responses: { 204: { description: 'Deleted' } },
   errors: ['sandbox_not_found', 'checkpoints_not_supported', 'archive_error'],
   async handle({ params, caller }, services) {
-    const deps = depsOf(services);
+    const deps = checkpointsOf(services);
     const sandbox = await findSandbox(services, caller, params.id);
     const list = await services.records.checkpoints.list(sandbox);
-    const ids = list.filter(({ id }) => id === params.checkpoint).map(({ id }) => id);
-    if (await services.records.checkpoints.markDeleted(ids)) await collectCheckpoints(deps);
+    const found = list.find(({ id }) => id === params.checkpoint);
+    if (found !== undefined && (await services.records.checkpoints.markDeleted([found.id]))) {
+      await collectFamily(deps, found.family);
+    }
     return { statusCode: 204, headers: {} };
   },
 });
+
+const MAX_CHANGES = 10_000;
+
+const Changes = z
+  .object({
+    since: z.string().nullable().describe('The other checkpoint; null: an empty workspace'),
+    total: z.number().int(),
+    changes: z
+      .array(
+        z.object({
+          path: z.string().describe('Relative to /workspace'),
+          change: z.enum(['added', 'changed', 'removed']),
+          before: z.number().int().nullable().describe('Bytes; null: it did not exist'),
+          after: z.number().int().nullable(),
+        }),
+      )
+      .describe(`The first ${MAX_CHANGES}, without folders`),
+  })
+  .meta({ id: 'CheckpointChanges' });
+
+const checkpointChangesRoute = defineRoute(
+  'checkpointChanges',
+  'GET',
+  `${CHECKPOINTS}/{checkpoint}/changes`,
+  {
+    shared: { sandbox: 'view' },
+    tag: 'Checkpoints',
+    summary: 'List files that differ between two checkpoints',
+    class: 'heavy',
+    agents: true,
+    params: CheckpointPath,
+    query: z.object({
+      since: z.string().max(200).optional().describe('Another checkpoint. Default: the parent'),
+    }),
+    responses: { 200: { description: 'The files', schema: Changes } },
+    errors: [
+      'sandbox_not_found',
+      'checkpoints_not_supported',
+      'checkpoint_not_found',
+      'checkpoint_damaged',
+      'archive_error',
+    ],
+    async handle({ params, query, caller }, services) {
+      const deps = checkpointsOf(services);
+      const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+      const checkpoint = await findCheckpoint(services, sandbox, params.checkpoint);
+      const sinceId = query.since ?? checkpoint.parentId;
+      const since = sinceId === null ? undefined : await findCheckpoint(services, sandbox, sinceId);
+      const from = since === undefined ? EMPTY_MANIFEST : await manifestOf(deps, since);
+      const changes = fileChanges(from, await manifestOf(deps, checkpoint));
+      const shown = changes
+        .slice(0, MAX_CHANGES)
+        .map(({ path, ...change }) => ({ path: utf8(path), ...change }));
+      return json(200, { since: since?.id ?? null, total: changes.length, changes: shown });
+    },
+  },
+);
+
+/** Paths are bytes as Latin-1; invalid UTF-8 becomes U+FFFD. */
+const utf8 = (path: string): string => Buffer.from(path, 'latin1').toString('utf8');
 
 const Restored = z
   .object({
@@ -237,7 +273,7 @@ const restoreCheckpointRoute = defineRoute(
       'workspace_archive_write_error',
     ],
     async handle({ params, caller, signal }, services) {
-      const deps = depsOf(services);
+      const deps = checkpointsOf(services);
       const sandbox = await findRunning(services, caller, params.id);
       const checkpoint = await findCheckpoint(services, sandbox, params.checkpoint);
       const { before, ...done } = await restoreCheckpoint(deps, sandbox, checkpoint, signal);
@@ -286,7 +322,7 @@ const forkCheckpointRoute = defineRoute('forkCheckpoint', 'POST', `${CHECKPOINTS
     'exec_transport_error',
   ],
   async handle({ params, body, caller, signal }, services) {
-    const deps = depsOf(services);
+    const deps = checkpointsOf(services);
     const sandbox = await findSandbox(services, caller, params.id);
     const checkpoint = await findCheckpoint(services, sandbox, params.checkpoint);
     const forks = await forkCheckpoint(deps, sandbox, checkpoint, body, signal);
@@ -303,6 +339,7 @@ export const checkpointRoutes = [
   listCheckpointsRoute,
   getCheckpointRoute,
   deleteCheckpointRoute,
+  checkpointChangesRoute,
   restoreCheckpointRoute,
   forkCheckpointRoute,
 ];

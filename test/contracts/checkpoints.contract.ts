@@ -106,6 +106,14 @@ export function checkpointsContract(
     const second = await listing();
     const after = await take();
     expect(after.parent).toBe(before.id);
+    const { changes } = await ask<{ changes: { path: string; change: string }[] }>(
+      'GET',
+      `${checkpoints()}/${after.id}/changes`,
+    );
+    expect(changes.map(({ path, change }) => `${change} ${path}`)).toEqual(
+      expect.arrayContaining(['added brand/new/b', 'changed large.bin', 'removed pipe', 'added src/deep']),
+    );
+    expect(changes.map(({ path }) => path)).not.toContain('dangling');
     await restore(before.id);
     expect(await listing()).toEqual(first);
     await restore(after.id);

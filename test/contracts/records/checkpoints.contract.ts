@@ -45,13 +45,15 @@ export function checkpointRecordsContract(
       ({ records, peer } = instances());
     });
     const make = async (id: string, rest: Partial<NewCheckpoint> = {}) => {
-      expect(await records.checkpoints.begin(begun(id, rest))).toBe(true);
+      const { parentId = null } = rest;
+      const needed = parentId === null ? [] : [parentId];
+      expect(await records.checkpoints.begin(begun(id, rest), needed)).toBe(true);
       return records.checkpoints.finish(begun(id, rest), FINISHED);
     };
     const ids = async () => (await peer.checkpoints.list(BOX)).map(({ id }) => id);
 
     test('are listed once they are finished, as they were put, and move the head', async () => {
-      await records.checkpoints.begin(begun('a', { label: 'first' }));
+      await records.checkpoints.begin(begun('a', { label: 'first' }), []);
       expect(await ids()).toEqual([]);
       expect(await peer.checkpoints.head(BOX)).toBeUndefined();
       const finished = await records.checkpoints.finish(begun('a', { label: 'first' }), FINISHED);
@@ -66,14 +68,14 @@ export function checkpointRecordsContract(
       expect(await records.checkpoints.head(BOX)).toEqual({ family: 'a', checkpointId: 'a', madeId: null });
     });
 
-    test('begin only while their parent is there', async () => {
-      expect(await records.checkpoints.begin(begun('b', { parentId: 'a' }))).toBe(false);
+    test('begin only while those that they need are there', async () => {
+      expect(await records.checkpoints.begin(begun('b'), ['a'])).toBe(false);
       await make('a');
-      await records.checkpoints.begin(begun('b', { parentId: 'a' }));
-      expect(await records.checkpoints.begin(begun('c', { parentId: 'b' }))).toBe(false);
+      await records.checkpoints.begin(begun('b'), ['a']);
+      expect(await records.checkpoints.begin(begun('c'), ['a', 'b'])).toBe(false);
       expect(await peer.checkpoints.markDeleted(['a', 'unknown'])).toBe(true);
       expect(await peer.checkpoints.markDeleted(['a'])).toBe(false);
-      expect(await records.checkpoints.begin(begun('d', { parentId: 'a' }))).toBe(false);
+      expect(await records.checkpoints.begin(begun('d'), ['a'])).toBe(false);
       const states = (await records.checkpoints.family('a')).map(({ id, state }) => `${id} ${state}`);
       expect(states.toSorted()).toEqual(['a deleted', 'b creating']);
     });
@@ -101,7 +103,7 @@ export function checkpointRecordsContract(
       expect(await peer.checkpoints.untidyFamilies(NOON)).toEqual(['a']);
       await records.checkpoints.remove(['a', 'b']);
       expect(await peer.checkpoints.untidyFamilies(NOON)).toEqual([]);
-      await records.checkpoints.begin(begun('y', { family: 'y' }));
+      await records.checkpoints.begin(begun('y', { family: 'y' }), []);
       expect(await peer.checkpoints.untidyFamilies(NOON)).toEqual([]);
       expect(await peer.checkpoints.untidyFamilies(minutes(1))).toEqual(['y']);
     });

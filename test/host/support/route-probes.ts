@@ -161,6 +161,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     createCheckpoint: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: {} }),
     getCheckpoint: withCheckpoint(),
     deleteCheckpoint: withCheckpoint(),
+    checkpointChanges: withCheckpoint(),
     restoreCheckpoint: withCheckpoint({}),
     forkCheckpoint: withCheckpoint({}),
     waitForPort: async ({ sandboxId }) => ({

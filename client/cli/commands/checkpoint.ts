@@ -1,0 +1,158 @@
+import type { Checkpoint, CheckpointChanges, Checkpoints } from '../../resources/checkpoints.ts';
+import { type CommandSpec, type Context, UsageError } from '../command.ts';
+import { findSandbox } from '../hold-sandbox.ts';
+import { plain, showTable } from '../print.ts';
+
+const ACTIONS = ['list', 'restore', 'delete'] as const;
+
+export const checkpointCommand: CommandSpec = {
+  name: 'checkpoint',
+  usage: '<sandbox> [label]',
+  summary: 'keep the files and servers of a sandbox as they are, and go back to them',
+  details:
+    'Makes a checkpoint and prints its id. What is stored is what has changed since the one before. Going back makes a checkpoint of the present first.',
+  options: {
+    list: { type: 'boolean', help: 'list the checkpoints instead' },
+    restore: { type: 'string', value: 'ID', help: 'go back to one instead; servers restart' },
+    delete: { type: 'string', value: 'ID', help: 'delete one instead' },
+  },
+  examples: [
+    ['porthole checkpoint try "before the redesign"', 'keep the files as they are'],
+    ['porthole checkpoint try --list', 'the newest last; * is the one that it is at'],
+    ['porthole checkpoint try --restore ckp_01…', 'go back'],
+  ],
+  async run(context) {
+    const { given, signal, show, note } = context;
+    const [, label] = given.positionals;
+    const chosen = ACTIONS.filter((name) => given.is(name) || given.text(name) !== undefined);
+    if (chosen.length > 1 || (chosen.length > 0 && label !== undefined)) {
+      throw new UsageError('give a label, --list, --restore or --delete: one of them.');
+    }
+    const { checkpoints } = await findSandbox(context);
+    if (given.is('list')) return listCheckpoints(context);
+    const deleted = given.text('delete');
+    if (deleted !== undefined) {
+      await checkpoints.delete(deleted, { signal });
+      return show({ deleted }, plain(`${deleted} deleted`));
+    }
+    const restored = given.text('restore');
+    if (restored !== undefined) {
+      const done = await checkpoints.restore(restored, { signal });
+      await note(
+        plain(`${done.written} written, ${done.removed} removed. Go back with --restore ${done.before.id}`),
+      );
+      return show(done, done.checkpoint);
+    }
+    const made = await checkpoints.create({ label, signal });
+    await note(plain(`${made.files} files, ${sizeOf(made.stored_bytes)} stored${warningOf(made)}`));
+    return show(made, made.id);
+  },
+};
+
+async function listCheckpoints(context: Context): Promise<number> {
+  const sandbox = await findSandbox(context);
+  const list = await sandbox.checkpoints.list({ signal: context.signal });
+  const rows = list.checkpoints.map((each) => [
+    each.id === list.current ? '*' : '',
+    each.id,
+    each.created_at,
+    String(each.files),
+    sizeOf(each.stored_bytes),
+    each.label ?? each.cause,
+  ]);
+  const head = ['', 'ID', 'MADE', 'FILES', 'STORED', 'LABEL'];
+  return showTable(context, list, [head, ...rows], 'No checkpoints.');
+}
+
+function warningOf({ left_out: leftOut, consistent }: Checkpoint): string {
+  const missing = leftOut === 0 ? '' : `; ${leftOut} left out, because the sandbox may not read them`;
+  return consistent ? missing : `${missing}; some files changed meanwhile`;
+}
+
+function sizeOf(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`;
+  const units = ['KiB', 'MiB', 'GiB'];
+  const unit = Math.min(Math.floor(Math.log2(bytes) / 10), units.length);
+  return `${(bytes / 1_024 ** unit).toFixed(1)} ${units[unit - 1]}`;
+}
+
+export const forkCommand: CommandSpec = {
+  name: 'fork',
+  usage: '<sandbox> [checkpoint]',
+  summary: 'make sandboxes with the files and servers of another one',
+  details: 'Without a checkpoint, one is made of the present. Prints the ids of the new sandboxes.',
+  options: {
+    count: { type: 'string', value: 'N', help: 'how many, at most 20; default 1' },
+    variable: {
+      type: 'string',
+      value: 'NAME',
+      multiple: true,
+      help: 'a variable or secret that they get, too; default none',
+    },
+  },
+  examples: [
+    ['porthole fork try --count 3', 'three copies to try three ways'],
+    ['porthole fork try ckp_01… --variable API_URL', 'as it was, with one variable'],
+  ],
+  async run(context) {
+    const { given, signal, show, note } = context;
+    const count = readCount(given.text('count'));
+    const { checkpoints } = await findSandbox(context);
+    const id = given.positionals[1] ?? (await checkpoints.create({ label: 'fork', signal })).id;
+    const forks = await checkpoints.fork(id, { count, variables: given.texts('variable'), signal });
+    for (const { error } of forks.errors) await note(plain(`porthole: ${error}`));
+    await show(forks, ...forks.sandboxes.map((each) => each.id));
+    return forks.errors.length === 0 ? 0 : 1;
+  },
+};
+
+/** @throws UsageError */
+function readCount(text = '1'): number {
+  if (/^(?:[1-9]|1\d|20)$/.test(text)) return Number(text);
+  throw new UsageError(
+    `--count must be a whole number from 1 to 20, got ${JSON.stringify(text.slice(0, 40))}.`,
+  );
+}
+
+const LETTERS = { added: 'A', changed: 'M', removed: 'D' } as const;
+
+export const diffCommand: CommandSpec = {
+  name: 'diff',
+  usage: '<sandbox> [checkpoint] [later]',
+  summary: 'list the files that differ between checkpoints of a sandbox',
+  details:
+    'Without a later one: what has changed until now; without any: since the newest one. A is added, M changed, D removed.',
+  examples: [
+    ['porthole diff try', 'what has changed since the last checkpoint'],
+    ['porthole diff try ckp_01… ckp_02…', 'between the two'],
+  ],
+  async run(context) {
+    const { given, signal, show } = context;
+    const [word = '', first, later] = given.positionals;
+    const { checkpoints } = await findSandbox(context);
+    const since = first ?? (await checkpoints.list({ signal })).checkpoints.at(-1)?.id;
+    if (since === undefined)
+      throw new UsageError(`${word} has no checkpoint: porthole checkpoint ${word} makes one.`);
+    const found =
+      later === undefined
+        ? await changesUntilNow(checkpoints, since, signal)
+        : await checkpoints.changes(later, { since, signal });
+    const lines = found.changes.map(({ path, change }) => plain(`${LETTERS[change]} ${path}`));
+    if (found.total > lines.length) lines.push(`… and ${found.total - lines.length} more`);
+    return show(found, ...lines);
+  },
+};
+
+/** By a checkpoint of the present, which is deleted again. */
+async function changesUntilNow(
+  checkpoints: Checkpoints,
+  since: string,
+  signal: AbortSignal,
+): Promise<CheckpointChanges> {
+  const { id } = await checkpoints.create({ label: 'porthole diff', signal });
+  try {
+    return await checkpoints.changes(id, { since, signal });
+  } finally {
+    await checkpoints.delete(id);
+  }
+}
