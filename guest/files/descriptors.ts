@@ -118,6 +118,16 @@ export function errno(error: unknown): string {
   return syscall === undefined || typeof code !== 'string' ? '' : code;
 }
 
+/**
+ * What a failed call means for an entry of a walk: it has just disappeared, or the sandbox's user
+ * may not read it. Undefined for a failure of the walk.
+ */
+export function lossOf(error: unknown): 'gone' | 'unreadable' | undefined {
+  const why = errno(error);
+  if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(why)) return 'gone';
+  return ['EACCES', 'EPERM', 'EAGAIN', 'ENAMETOOLONG'].includes(why) ? 'unreadable' : undefined;
+}
+
 /** Undefined where the call fails with one of these codes. */
 export async function ignoring<T>(codes: readonly string[], call: () => Now<T>): Promise<T | undefined> {
   try {

@@ -8,7 +8,7 @@ import {
   type Calls,
   type DirectoryWalker,
   direct,
-  errno,
+  lossOf,
   type OpenFolder,
   READ,
   Yielder,
@@ -283,11 +283,9 @@ class TarWriter {
 
   /** False if the failure breaks the archive. An entry that has just disappeared is skipped. */
   #isLeftOut(error: unknown, path: string): boolean {
-    const why = errno(error);
-    if (why === 'ENOENT' || why === 'ELOOP' || why === 'ENOTDIR' || why === 'ENXIO') return true;
-    if (why !== 'EACCES' && why !== 'EPERM' && why !== 'EAGAIN' && why !== 'ENAMETOOLONG') return false;
-    this.#leaveOut(path);
-    return true;
+    const loss = lossOf(error);
+    if (loss === 'unreadable') this.#leaveOut(path);
+    return loss !== undefined;
   }
 
   #leaveOut(path: string): void {

@@ -13,7 +13,7 @@ import {
   treeOrder,
 } from '../../protocol/guest/tree-protocol.ts';
 import { at } from './at-calls.ts';
-import { type Calls, type DirectoryWalker, direct, errno, READ, Yielder } from './descriptors.ts';
+import { type Calls, type DirectoryWalker, direct, lossOf, READ, Yielder } from './descriptors.ts';
 import { invalid, reasonOf } from './failures.ts';
 import { openFolder } from './list-files.ts';
 import type { Sink } from './tar-out.ts';
@@ -314,11 +314,9 @@ class TreeWriter {
 
   /** False if the failure ends the reading. An entry that has just disappeared is skipped. */
   #isLeftOut(error: unknown): boolean {
-    const why = errno(error);
-    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(why)) return true;
-    if (!['EACCES', 'EPERM', 'EAGAIN', 'ENAMETOOLONG'].includes(why)) return false;
-    this.#end.unreadable += 1;
-    return true;
+    const loss = lossOf(error);
+    if (loss === 'unreadable') this.#end.unreadable += 1;
+    return loss !== undefined;
   }
 }
 

@@ -29,7 +29,7 @@ export const checkpointCommand: CommandSpec = {
       throw new UsageError('give a label, --list, --restore or --delete: one of them.');
     }
     const { checkpoints } = await findSandbox(context);
-    if (given.is('list')) return listCheckpoints(context);
+    if (given.is('list')) return listCheckpoints(context, checkpoints);
     const deleted = given.text('delete');
     if (deleted !== undefined) {
       await checkpoints.delete(deleted, { signal });
@@ -49,9 +49,8 @@ export const checkpointCommand: CommandSpec = {
   },
 };
 
-async function listCheckpoints(context: Context): Promise<number> {
-  const sandbox = await findSandbox(context);
-  const list = await sandbox.checkpoints.list({ signal: context.signal });
+async function listCheckpoints(context: Context, checkpoints: Checkpoints): Promise<number> {
+  const list = await checkpoints.list({ signal: context.signal });
   const rows = list.checkpoints.map((each) => [
     each.id === list.current ? '*' : '',
     each.id,
