@@ -33,19 +33,32 @@ const anyEntry = fc.record({
   kind: fc.constantFrom('file', 'directory', 'symlink'),
   hashes: fc.array(fc.constantFrom('h1', 'h2', 'h3'), { maxLength: 3 }),
 });
-const anyManifest = fc.uniqueArray(anyEntry, { selector: ({ path }) => path, maxLength: 12 }).map((entries) =>
-  manifestOf(
-    ...entries.map(({ kind, hashes, ...rest }) =>
-      kind === 'symlink'
-        ? entry(rest.path, { ...rest, type: kind, link: 'target' })
-        : entry(rest.path, {
-            ...rest,
-            type: kind,
-            blocks: kind === 'file' ? hashes.map((hash, at) => block(hash, `pack-${hash}`, at)) : [],
-          }),
-    ),
-  ),
-);
+/** The folders above a path, the outermost first. */
+function foldersAbove(path: string): string[] {
+  const parts = path.split('/').slice(0, -1);
+  return parts.map((_, at) => parts.slice(0, at + 1).join('/'));
+}
+
+/** As a file system has it: whatever has something below it is a folder. */
+const anyManifest = fc
+  .uniqueArray(anyEntry, { selector: ({ path }) => path, maxLength: 12 })
+  .map((entries) => {
+    const folders = new Set(entries.flatMap(({ path }) => foldersAbove(path)));
+    return manifestOf(
+      ...[...folders].map((path) => entry(path, { type: 'directory' })),
+      ...entries
+        .filter(({ path }) => !folders.has(path))
+        .map(({ kind, hashes, ...rest }) =>
+          kind === 'symlink'
+            ? entry(rest.path, { ...rest, type: kind, link: 'target' })
+            : entry(rest.path, {
+                ...rest,
+                type: kind,
+                blocks: kind === 'file' ? hashes.map((hash, at) => block(hash, `pack-${hash}`, at)) : [],
+              }),
+        ),
+    );
+  });
 
 describe('a manifest', () => {
   test('reads as it was written, whole or as changes of another one', () => {
