@@ -1,7 +1,13 @@
-import type { CheckpointRecord, CheckpointRecords } from '#core/checkpoints/checkpoint-store.ts';
+import type { Transaction } from 'kysely';
+import type {
+  CheckpointEvent,
+  CheckpointRecord,
+  CheckpointRecords,
+} from '#core/checkpoints/checkpoint-store.ts';
 import type { SandboxKey } from '#core/sandboxes/sandbox-records.ts';
+import { type Publish, publishingTransaction } from './publishing-transaction.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
-import type { Row } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import { all, done, first, instantText, ownedBy } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 
@@ -20,7 +26,8 @@ const UNFINISHED = {
 
 const HEAD_FIELDS = ['family', 'checkpointId', 'madeId'] as const;
 
-export function checkpointRecords({ repeatable, transact, dialect }: SqlSession): CheckpointRecords {
+export function checkpointRecords(session: SqlSession): CheckpointRecords {
+  const { repeatable, transact, once, dialect } = session;
   return {
     begin: (checkpoint, needed) =>
       transact(async (trx) => {
@@ -57,36 +64,39 @@ export function checkpointRecords({ repeatable, transact, dialect }: SqlSession)
         return true;
       }),
 
-    finish: (checkpoint, finished) =>
-      transact(async (trx) => {
-        const { packs, servers, ...rest } = finished;
-        const row = {
-          ...columnsOf(rest, [
-            'files',
-            'bytes',
-            'storedBytes',
-            'leftOut',
-            'isConsistent',
-            'manifestSha256',
-            'baseId',
-          ]),
-          packs: JSON.stringify(packs),
-          servers: JSON.stringify(servers),
-          state: 'ready' as const,
-        };
-        const { id, family, sandboxId, generation } = checkpoint;
-        await done(
-          trx.updateTable('checkpoints').set(row).where('id', '=', id).where('state', '=', 'creating'),
-        );
-        const head = { family, checkpoint_id: id, made_id: id };
-        await done(
-          trx
-            .insertInto('checkpoint_heads')
-            .values({ sandbox_id: sandboxId, generation, ...head })
-            .onConflict((conflict) => conflict.columns(['sandbox_id', 'generation']).doUpdateSet(head)),
-        );
-        return { ...checkpoint, ...finished, state: 'ready' };
-      }),
+    finish: (checkpoint, finished, published) =>
+      once((db) =>
+        publishingTransaction(session, db, async (trx, publish) => {
+          const { packs, servers, ...rest } = finished;
+          const row = {
+            ...columnsOf(rest, [
+              'files',
+              'bytes',
+              'storedBytes',
+              'leftOut',
+              'isConsistent',
+              'manifestSha256',
+              'baseId',
+            ]),
+            packs: JSON.stringify(packs),
+            servers: JSON.stringify(servers),
+            state: 'ready' as const,
+          };
+          const { id, family, sandboxId, generation } = checkpoint;
+          await done(
+            trx.updateTable('checkpoints').set(row).where('id', '=', id).where('state', '=', 'creating'),
+          );
+          const head = { family, checkpoint_id: id, made_id: id };
+          await done(
+            trx
+              .insertInto('checkpoint_heads')
+              .values({ sandbox_id: sandboxId, generation, ...head })
+              .onConflict((conflict) => conflict.columns(['sandbox_id', 'generation']).doUpdateSet(head)),
+          );
+          await publishInRuns(trx, publish, published);
+          return { ...checkpoint, ...finished, state: 'ready' };
+        }),
+      ),
 
     get: (id) =>
       repeatable((db) => first(db.selectFrom('checkpoints').selectAll().where('id', '=', id), toRecord)),
@@ -117,16 +127,19 @@ export function checkpointRecords({ repeatable, transact, dialect }: SqlSession)
         ),
       ),
 
-    setHead: (sandbox, head) =>
-      repeatable((db) => {
-        const row = columnsOf(head, HEAD_FIELDS);
-        return done(
-          db
-            .insertInto('checkpoint_heads')
-            .values({ ...keyOf(sandbox), ...row })
-            .onConflict((conflict) => conflict.columns(['sandbox_id', 'generation']).doUpdateSet(row)),
-        );
-      }),
+    setHead: (sandbox, head, published) =>
+      repeatable((db) =>
+        publishingTransaction(session, db, async (trx, publish) => {
+          const row = columnsOf(head, HEAD_FIELDS);
+          await done(
+            trx
+              .insertInto('checkpoint_heads')
+              .values({ ...keyOf(sandbox), ...row })
+              .onConflict((conflict) => conflict.columns(['sandbox_id', 'generation']).doUpdateSet(row)),
+          );
+          await publishInRuns(trx, publish, published);
+        }),
+      ),
 
     markDeleted: (ids) =>
       repeatable(async (db) => {
@@ -193,6 +206,17 @@ export function checkpointRecords({ repeatable, transact, dialect }: SqlSession)
         return Number(row?.bytes ?? 0);
       }),
   };
+}
+
+async function publishInRuns(
+  trx: Transaction<SqlSchema>,
+  publish: Publish,
+  published: CheckpointEvent | undefined,
+): Promise<void> {
+  if (published === undefined) return;
+  const runs = trx.selectFrom('runs').select('id').where('sandbox_id', '=', published.sandboxId);
+  const active = await runs.where('status', '=', 'running').orderBy('id').execute();
+  for (const { id } of active) await publish(id, [published.event], published.at);
 }
 
 const keyOf = ({ id, generation }: SandboxKey) => ({ sandbox_id: id, generation });

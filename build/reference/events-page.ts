@@ -14,6 +14,18 @@ const EVENTS: Readonly<Record<ActivityType, readonly [meaning: string, data: str
   ],
   'sandbox.resumed': ['The sandbox runs again', '`sandbox_id`'],
   'sandbox.destroyed': ['The sandbox and its files were deleted', '`sandbox_id`'],
+  'checkpoint.created': [
+    'A checkpoint was made. `cause` says why. `by` is missing for an automatic one',
+    '`checkpoint_id`, `label`, `cause`, `files`, `by`, `user`',
+  ],
+  'checkpoint.restored': [
+    'The files and servers became those of a checkpoint. `before` is the checkpoint that was made first',
+    '`checkpoint_id`, `label`, `before`, `written`, `removed`, `by`, `user`',
+  ],
+  'checkpoint.forked': [
+    'A sandbox was made from a checkpoint',
+    '`checkpoint_id`, `label`, `sandbox_id`, `by`, `user`',
+  ],
   'preview.opened': ['A preview serves', '`target_port`, `preview`, `expires_at`, `by`, `user`'],
   'preview.kept': [
     'The expiry of a preview was extended; at most one event in ten minutes',
@@ -65,7 +77,7 @@ export function eventsPage(): string {
   const head = ['event', 'meaning', 'data'];
   return pageOf(
     '# Events',
-    'Events of a run: read them in pages (`GET /api/runs/{id}/timeline`) or follow them as server-sent events (`GET /api/runs/{id}/events`). `by` is `owner`, `admin`, `member`, `agent` or `traffic`; `user` is the name of a person. No event contains a token or a URL. [The API](api.md) describes the events of one sandbox at `GET /v1/sandbox/{id}/events`.',
+    'Events of a run: read them in pages (`GET /api/runs/{id}/timeline`) or follow them as server-sent events (`GET /api/runs/{id}/events`). `by` is `owner`, `admin`, `member`, `agent` or `traffic`, and `person` or `agent` for checkpoints; `user` is the name of a person. No event contains a token or a URL. [The API](api.md) describes the events of one sandbox at `GET /v1/sandbox/{id}/events`.',
     tableOf(head, rowsOf(RUN_EVENT_TYPES)),
     'The activity of a run (`GET /api/runs/{id}/activity` and `…/activity/events`) has the events above, and these events of its sandbox:',
     tableOf(head, rowsOf(SANDBOX_ACTIVITY_TYPES)),

@@ -1,4 +1,5 @@
 import type { Owner } from '#base/clock-and-ids.ts';
+import type { NewEvent } from '../runs/timeline.ts';
 import type { SandboxKey } from '../sandboxes/sandbox-records.ts';
 
 /** Why a checkpoint was made. `manual`: by request. `restore`: before another one was restored. */
@@ -81,20 +82,32 @@ export interface CheckpointHead {
   readonly madeId: string | null;
 }
 
+/** What is appended to the timelines of the active runs of a sandbox. */
+export interface CheckpointEvent {
+  readonly sandboxId: string;
+  readonly event: NewEvent;
+  readonly at: Date;
+}
+
 export interface CheckpointRecords {
   /**
    * Inserts it as `creating`. False, and nothing changed, unless those are `ready` to which its
    * objects will refer.
    */
   begin(checkpoint: NewCheckpoint, needed: readonly string[]): Promise<boolean>;
-  /** Makes it `ready`, and moves the head of its sandbox to it. */
-  finish(checkpoint: NewCheckpoint, finished: FinishedCheckpoint): Promise<CheckpointRecord>;
+  /** Makes it `ready`, moves the head of its sandbox to it, and appends the event. */
+  finish(
+    checkpoint: NewCheckpoint,
+    finished: FinishedCheckpoint,
+    published?: CheckpointEvent,
+  ): Promise<CheckpointRecord>;
   /** In any state. */
   get(id: string): Promise<CheckpointRecord | undefined>;
   /** The `ready` ones of a sandbox, oldest first. */
   list(sandbox: SandboxKey): Promise<readonly CheckpointRecord[]>;
   head(sandbox: SandboxKey): Promise<CheckpointHead | undefined>;
-  setHead(sandbox: SandboxKey, head: CheckpointHead): Promise<void>;
+  /** Also appends the event. */
+  setHead(sandbox: SandboxKey, head: CheckpointHead, published?: CheckpointEvent): Promise<void>;
   /** Makes them `deleted`; false if none was `ready`. */
   markDeleted(ids: readonly string[]): Promise<boolean>;
   /** Makes all of a sandbox `deleted`, and forgets its head. */

@@ -5,6 +5,7 @@ import { requestedSecrets } from '../network/requested-secrets.ts';
 import { createSandbox, type CreateSandboxDeps, type NewSandbox } from '../sandboxes/create-sandbox.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { CheckpointRecord } from './checkpoint-store.ts';
+import type { Performer } from './checkpoint-events.ts';
 import { fillFromCheckpoint, manifestOf } from './restore-checkpoint.ts';
 import type { CheckpointDeps } from './take-checkpoint.ts';
 
@@ -17,6 +18,7 @@ export interface ForkOptions {
   readonly count: number;
   /** Names of variables and of secrets that the forks get, too. */
   readonly variables: readonly string[];
+  readonly by?: Performer;
 }
 
 /** A fork, or why it could not be made. */
@@ -36,7 +38,7 @@ export async function forkCheckpoint(
   deps: ForkDeps,
   sandbox: SandboxRecord,
   checkpoint: CheckpointRecord,
-  { count, variables }: ForkOptions,
+  { count, variables, by }: ForkOptions,
   signal?: AbortSignal,
 ): Promise<readonly Fork[]> {
   const manifest = await manifestOf(deps, checkpoint);
@@ -55,7 +57,7 @@ export async function forkCheckpoint(
           ...named,
         },
         async (fork) => {
-          await fillFromCheckpoint(deps, fork, checkpoint, manifest);
+          await fillFromCheckpoint(deps, fork, checkpoint, manifest, { sandboxId: sandbox.id, by });
           return fork;
         },
         signal,

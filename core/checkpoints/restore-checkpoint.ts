@@ -13,6 +13,7 @@ import { commandEnvironment } from '../network/network-secrets.ts';
 import { Guest, NOTHING } from '../processes/guest.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { getManifest, readBlocks } from './checkpoint-objects.ts';
+import { checkpointForked, checkpointRestored, type Performer } from './checkpoint-events.ts';
 import type { CheckpointRecord } from './checkpoint-store.ts';
 import { checkpointTar } from './checkpoint-tar.ts';
 import { EMPTY_MANIFEST, type Manifest, restoreOf } from './manifest.ts';
@@ -43,24 +44,25 @@ export async function restoreCheckpoint(
   deps: CheckpointDeps,
   sandbox: SandboxRecord,
   checkpoint: CheckpointRecord,
+  by?: Performer,
   signal?: AbortSignal,
 ): Promise<Restored> {
-  const { records } = deps;
+  const { records, clock } = deps;
   const target = await manifestOf(deps, checkpoint);
-  const present = await takeCheckpoint(deps, sandbox, { label: null, cause: 'restore' }, signal);
+  const present = await takeCheckpoint(deps, sandbox, { label: null, cause: 'restore', by }, signal);
   // Without the signal: a client that leaves must not leave half of it behind.
   const changes = await writeFiles(deps, sandbox, checkpoint, present.manifest, target);
   await declareServers(deps, sandbox, checkpoint, target);
-  await records.checkpoints.setHead(sandbox, {
-    family: checkpoint.family,
-    checkpointId: checkpoint.id,
-    madeId: present.checkpoint.id,
-  });
+  const { family, id } = checkpoint;
+  const head = { family, checkpointId: id, madeId: present.checkpoint.id };
+  const event = checkpointRestored(checkpoint, present.checkpoint, changes, by);
+  await records.checkpoints.setHead(sandbox, head, { sandboxId: sandbox.id, event, at: clock.now() });
   return { before: present.checkpoint, ...changes };
 }
 
 /**
  * Fills a new sandbox with the files and the declared servers of a checkpoint.
+ * @param from the sandbox that is forked
  * @throws PortholeError `checkpoint_damaged`, `workspace_archive_write_error`, and what the
  * provider throws
  */
@@ -69,11 +71,15 @@ export async function fillFromCheckpoint(
   sandbox: SandboxRecord,
   checkpoint: CheckpointRecord,
   manifest: Manifest,
+  from: { readonly sandboxId: string; readonly by?: Performer },
 ): Promise<void> {
   await writeFiles(deps, sandbox, checkpoint, EMPTY_MANIFEST, manifest);
   await declareServers(deps, sandbox, checkpoint, manifest);
   const { family, id } = checkpoint;
-  await deps.records.checkpoints.setHead(sandbox, { family, checkpointId: id, madeId: null });
+  const head = { family, checkpointId: id, madeId: null };
+  const event = checkpointForked(checkpoint, sandbox.id, from.by);
+  const { records, clock } = deps;
+  await records.checkpoints.setHead(sandbox, head, { sandboxId: from.sandboxId, event, at: clock.now() });
 }
 
 /** @throws PortholeError `checkpoint_damaged`, `archive_error` */

@@ -7,6 +7,7 @@ import type { Records } from '../records.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { getManifest, type ObjectStore, putManifest, putPack, removeObjects } from './checkpoint-objects.ts';
+import { checkpointCreated, type Performer } from './checkpoint-events.ts';
 import type { CheckpointCause, CheckpointRecord, NewCheckpoint } from './checkpoint-store.ts';
 import { EMPTY_MANIFEST, type Extended, type Manifest, totalsOf } from './manifest.ts';
 import { surplusOf } from './surplus-checkpoints.ts';
@@ -28,6 +29,12 @@ export interface CheckpointDeps {
   readonly ids: Ids;
 }
 
+export interface AskedCheckpoint {
+  readonly label: string | null;
+  readonly cause: CheckpointCause;
+  readonly by?: Performer;
+}
+
 export interface TakenCheckpoint {
   readonly checkpoint: CheckpointRecord;
   readonly manifest: Manifest;
@@ -42,7 +49,7 @@ export interface TakenCheckpoint {
 export function takeCheckpoint(
   deps: CheckpointDeps,
   sandbox: SandboxRecord,
-  asked: { readonly label: string | null; readonly cause: CheckpointCause },
+  asked: AskedCheckpoint,
   signal?: AbortSignal,
 ): Promise<TakenCheckpoint> {
   // A mutex of this process; two processes store the same blocks twice.
@@ -52,7 +59,7 @@ export function takeCheckpoint(
 async function take(
   deps: CheckpointDeps,
   sandbox: SandboxRecord,
-  { label, cause }: { readonly label: string | null; readonly cause: CheckpointCause },
+  { label, cause, by }: AskedCheckpoint,
   signal: AbortSignal | undefined,
 ): Promise<TakenCheckpoint> {
   const { records, store, clock, ids, limits } = deps;
@@ -96,7 +103,7 @@ async function take(
     const guest = new Guest(deps.sandboxes, sandbox.id);
     const { servers } = (await guest.call('GET', '/v1/servers', serverList, { signal })).value;
     const { files, bytes: size, packs } = totalsOf(manifest);
-    const checkpoint = await records.checkpoints.finish(begun, {
+    const finished = {
       files,
       bytes: size,
       storedBytes: writer.size + bytes,
@@ -106,6 +113,11 @@ async function take(
       manifestSha256,
       packs,
       servers: servers.map(({ name, port }) => ({ name, port })),
+    };
+    const checkpoint = await records.checkpoints.finish(begun, finished, {
+      sandboxId: sandbox.id,
+      event: checkpointCreated({ ...begun, files }, by),
+      at: clock.now(),
     });
     if (cause !== 'manual') {
       // Their objects go with the next pass.

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Caller } from '#core/callers.ts';
+import { type Caller, performerOf } from '#core/callers.ts';
 import { PortholeError } from '#base/errors.ts';
 import { collectFamily } from '#core/checkpoints/collect-checkpoints.ts';
 import { CHECKPOINT_CAUSES, type CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
@@ -112,7 +112,7 @@ const createCheckpointRoute = defineRoute('createCheckpoint', 'POST', CHECKPOINT
       });
     }
     const sandbox = await findRunning(services, caller, params.id);
-    const asked = { label: body.label ?? null, cause: 'manual' } as const;
+    const asked = { label: body.label ?? null, cause: 'manual', by: performerOf(caller) } as const;
     const { checkpoint } = await takeCheckpoint(deps, sandbox, asked, signal);
     return json(200, toDto(checkpoint));
   },
@@ -276,7 +276,13 @@ const restoreCheckpointRoute = defineRoute(
       const deps = checkpointsOf(services);
       const sandbox = await findRunning(services, caller, params.id);
       const checkpoint = await findCheckpoint(services, sandbox, params.checkpoint);
-      const { before, ...done } = await restoreCheckpoint(deps, sandbox, checkpoint, signal);
+      const { before, ...done } = await restoreCheckpoint(
+        deps,
+        sandbox,
+        checkpoint,
+        performerOf(caller),
+        signal,
+      );
       return json(200, { checkpoint: checkpoint.id, before: toDto(before), ...done });
     },
   },
@@ -325,7 +331,13 @@ const forkCheckpointRoute = defineRoute('forkCheckpoint', 'POST', `${CHECKPOINTS
     const deps = checkpointsOf(services);
     const sandbox = await findSandbox(services, caller, params.id);
     const checkpoint = await findCheckpoint(services, sandbox, params.checkpoint);
-    const forks = await forkCheckpoint(deps, sandbox, checkpoint, body, signal);
+    const forks = await forkCheckpoint(
+      deps,
+      sandbox,
+      checkpoint,
+      { ...body, by: performerOf(caller) },
+      signal,
+    );
     const errors = forks.flatMap((fork) => ('error' in fork ? [fork.error] : []));
     return json(200, {
       sandboxes: forks.flatMap((fork) => ('sandbox' in fork ? [{ id: fork.sandbox.id }] : [])),

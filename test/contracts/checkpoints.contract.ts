@@ -202,6 +202,32 @@ export function checkpointsContract(
     expect(await shell('cat note', two)).toBe('one');
   }, 120_000);
 
+  test('is on the timeline of its run, made, restored and forked', async () => {
+    const run = await ask<{ run_id: string; sandbox_id: string }>('POST', '/api/runs', {});
+    const of = run.sandbox_id;
+    const { id: checkpoint } = await take({ label: 'try it' }, of);
+    await restore(checkpoint, of);
+    const path = `${checkpoints(of)}/${checkpoint}/fork`;
+    const { sandboxes } = await ask<Awaited<ReturnType<typeof fork>>>('POST', path, { count: 2 });
+    const { events } = await ask<{ events: { type: string; data: Record<string, unknown> }[] }>(
+      'GET',
+      `/api/runs/${run.run_id}/timeline?limit=100`,
+    );
+    const found = events.filter(({ type }) => type.startsWith('checkpoint.'));
+    const [, before] = found;
+    const common = { by: 'person', user: expect.any(String) };
+    const same = { checkpoint_id: checkpoint, label: 'try it', ...common };
+    const files = expect.any(Number);
+    const made = { ...common, checkpoint_id: before?.data['checkpoint_id'], label: null, files };
+    expect(found.slice(0, 3)).toMatchObject([
+      { type: 'checkpoint.created', data: { ...same, cause: 'manual', files } },
+      { type: 'checkpoint.created', data: { ...made, cause: 'restore' } },
+      { type: 'checkpoint.restored', data: { ...same, before: made.checkpoint_id, removed: 0 } },
+    ]);
+    const forks = found.slice(3).map(({ type, data }) => `${type} ${String(data['sandbox_id'])}`);
+    expect(forks.toSorted()).toEqual(sandboxes.map((one) => `checkpoint.forked ${one.id}`).toSorted());
+  }, 120_000);
+
   test('refuses what it does not have', async () => {
     const other = await create();
     const { id: foreign } = await take({}, other);

@@ -14,6 +14,9 @@ export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
   'sandbox.stopped': 'Sandbox stopped',
   'sandbox.resumed': 'Sandbox resumed',
   'sandbox.destroyed': 'Sandbox deleted',
+  'checkpoint.created': 'Checkpoint',
+  'checkpoint.restored': 'Checkpoint restored',
+  'checkpoint.forked': 'Forked',
   'preview.opened': 'Preview opened',
   'preview.kept': 'Preview kept alive',
   'preview.stopped': 'Preview stopped',
@@ -47,7 +50,7 @@ export const EVENT_KINDS = [
   { id: 'network', words: 'Network', begins: ['network.'] },
   { id: 'previews', words: 'Previews', begins: ['preview.'] },
   { id: 'approvals', words: 'Approvals', begins: ['tool.'] },
-  { id: 'run', words: 'Run and sandbox', begins: ['run.', 'agent.', 'sandbox.'] },
+  { id: 'run', words: 'Run and sandbox', begins: ['run.', 'agent.', 'sandbox.', 'checkpoint.'] },
 ];
 
 /** Whether an event is of a kind, and its words contain a text. */
@@ -148,6 +151,7 @@ export function eventDetail({ type, data }: RunEvent, owner: string): string {
     type === 'run.shared' ? SHARED[text('sharing') ?? ''] : undefined,
     type === 'run.created' && text('owner') !== undefined ? `by ${text('owner')}` : undefined,
     type === 'sandbox.created' ? text('image') : undefined,
+    text('label') === undefined ? undefined : `“${text('label')}”`,
     text('viewer') === undefined ? undefined : `by ${text('viewer')}`,
     text('link') === undefined ? undefined : `with the link “${text('link')}”`,
     text('decided_by') === undefined ? undefined : `by ${text('decided_by')}`,

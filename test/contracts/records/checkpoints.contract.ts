@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { FinishedCheckpoint, NewCheckpoint } from '#core/checkpoints/checkpoint-store.ts';
 import type { Records } from '#core/records.ts';
-import { ALICE, BOB, minutes, NOON } from './samples.ts';
+import { ALICE, aRun, BOB, minutes, NOON } from './samples.ts';
 
 const BOX = { id: 'box', generation: 2 };
 
@@ -66,6 +66,33 @@ export function checkpointRecordsContract(
       expect(await ids()).toEqual(['a', 'b']);
       await peer.checkpoints.setHead(BOX, { family: 'a', checkpointId: 'a', madeId: null });
       expect(await records.checkpoints.head(BOX)).toEqual({ family: 'a', checkpointId: 'a', madeId: null });
+    });
+
+    test('publish their events in the active runs of a sandbox, each once', async () => {
+      const event = (key: string) =>
+        ({
+          sandboxId: BOX.id,
+          event: { type: 'checkpoint.created', key, data: { checkpoint_id: key } },
+          at: NOON,
+        }) as const;
+      await records.runs.create(aRun('active', { sandboxId: BOX.id }));
+      await records.runs.create(aRun('ended', { sandboxId: BOX.id }));
+      await records.runs.create(aRun('elsewhere', { sandboxId: 'other' }));
+      await records.runs.complete('ended', NOON);
+      let woken = 0;
+      const end = records.timeline.watch('active', () => (woken += 1));
+      await records.checkpoints.begin(begun('a'), []);
+      await records.checkpoints.finish(begun('a'), FINISHED, event('a'));
+      const head = { family: 'a', checkpointId: 'a', madeId: null };
+      await records.checkpoints.setHead({ id: 'fork', generation: 1 }, head, event('b'));
+      await records.checkpoints.setHead({ id: 'fork', generation: 1 }, head, event('b'));
+      const page = { after: 0, limit: 10 };
+      const read = async (id: string) =>
+        (await peer.timeline.read(id, page)).events.map(({ data }) => data['checkpoint_id']);
+      expect(await read('active')).toEqual(['a', 'b']);
+      expect([await read('ended'), await read('elsewhere')]).toEqual([[], []]);
+      expect(woken).toBeGreaterThanOrEqual(2);
+      end();
     });
 
     test('begin only while those that they need are there', async () => {
