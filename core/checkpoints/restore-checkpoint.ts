@@ -130,12 +130,14 @@ async function declareServers(
   const wanted = await serversIn({ store }, checkpoint, manifest);
   const { servers } = (await guest.call('GET', '/v1/servers', serverList)).value;
   // Also those that stay: each starts on the files of the checkpoint.
-  for (const { name } of servers) await guest.call('DELETE', `/v1/servers/${name}`, NOTHING);
-  for (const [name, { declaration, stopped }] of wanted) {
-    const body = { ...declaration, sandbox_env: commandEnvironment(sandbox) } satisfies ServerRequest;
-    await guest.call('PUT', `/v1/servers/${name}`, serverInfo, { body });
-    if (stopped) await guest.call('POST', `/v1/servers/${name}/stop`, serverInfo);
-  }
+  await Promise.all(servers.map(({ name }) => guest.call('DELETE', `/v1/servers/${name}`, NOTHING)));
+  await Promise.all(
+    wanted.map(async ([name, { declaration, stopped }]) => {
+      const body = { ...declaration, sandbox_env: commandEnvironment(sandbox) } satisfies ServerRequest;
+      await guest.call('PUT', `/v1/servers/${name}`, serverInfo, { body });
+      if (stopped) await guest.call('POST', `/v1/servers/${name}/stop`, serverInfo);
+    }),
+  );
 }
 
 /** None where the sandbox's code has changed the file to something else. */

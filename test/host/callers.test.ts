@@ -23,6 +23,9 @@ const CALLERS = [
   'anonymous',
 ];
 
+/** They end the sandbox, or restart each server that earlier routes have declared in it. */
+const OWN_SANDBOX: ReadonlySet<string> = new Set(['deleteSandbox', 'restoreCheckpoint', 'forkCheckpoint']);
+
 /** Parses the table: the status by caller, by route. */
 function readTable(): { readonly callers: readonly string[]; readonly rows: ReadonlyMap<string, number[]> } {
   const lines = readFileSync(TABLE, 'utf8')
@@ -85,7 +88,7 @@ describe('each kind of caller', () => {
   const probes = () => routeProbes(porthole);
 
   async function probeOf(route: (typeof ROUTES)[number]): Promise<{ run: MadeRun; probe: Probe }> {
-    const run = route.id === 'deleteSandbox' ? await makeRun(porthole, ALICE) : await freshRun();
+    const run = OWN_SANDBOX.has(route.id) ? await makeRun(porthole, ALICE) : await freshRun();
     const id = route.path.startsWith('/v1/') ? run.sandboxId : run.runId;
     const special = await probes()[route.id]?.(run);
     return { run, probe: { params: { id }, ...(route.method === 'POST' ? { body: {} } : {}), ...special } };
