@@ -114,7 +114,7 @@ test(
     host = await startHostProcess({ dataDir });
     for (let left = objects(); left.length > 0; left = objects()) await pause(50);
   },
-  60_000 + KILLS * 10_000,
+  60_000 + KILLS * 30_000,
 );
 
 function objects(): string[] {

@@ -10,7 +10,7 @@ import { ROUTES } from '#handlers/features.ts';
 import { suite } from '#test/support/suite.ts';
 import { goTool, npmTool, openapiToolsMissing, pythonOfTools } from './openapi-tools.ts';
 
-const LIMIT = 120_000;
+const LIMIT = 300_000;
 
 suite('the OpenAPI document, read by other tools', openapiToolsMissing, () => {
   let folder = '';
