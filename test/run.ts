@@ -26,7 +26,7 @@ import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { missing } from './cluster/fixture/cluster.ts';
 import { sharedFixture } from './cluster/fixture/fixture-location.ts';
 import { signalMachine } from './cluster/fixture/machine-processes.ts';
-import { changedSince, suitesLeftOut } from './suites-by-path.ts';
+import { changedSince, LAST_SUITES, suitesLeftOut } from './suites-by-path.ts';
 
 /** One line a suite and try, as the reporter writes it. */
 interface Tally {
@@ -46,6 +46,8 @@ const ENGINE = ['/test/frameworks/', '/test/docker/', '/test/adapters/mounts/', 
 const CONSOLE = '/test/browser/console';
 const BROWSERS = '/test/browser/';
 const BENCHES = '/test/bench/';
+/** Browsers beside each other run into their time-outs, and suites of the engine share one. */
+const ONE_AT_A_TIME = [[BROWSERS], [...ENGINE, '/test/examples/podman-provider.']];
 /** Suites that start no process: most mistakes show in them, within minutes. */
 const CHEAP = /\/test\/(?:core|console|constructs|infra|policies|handlers|client|build)\//;
 
@@ -158,8 +160,11 @@ function chunksOfAll(withCluster: boolean, leftOut: readonly string[]): string[]
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname })
     .map((file) => join(import.meta.dirname, file))
     .filter((file) => !leftOut.includes(relative(ROOT, file)));
+  const isLast = new Set(LAST_SUITES.flat());
   // The longest first, as jest has it where it knows no durations.
-  const suites = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
+  const suites = files
+    .filter((file) => !isLast.has(relative(ROOT, file)))
+    .toSorted((a, b) => statSync(b).size - statSync(a).size);
   const below = (...folders: string[]) =>
     suites.filter((file) => folders.some((folder) => file.includes(folder)));
   const isAlone = (file: string) =>
@@ -199,32 +204,55 @@ function chunksOfAll(withCluster: boolean, leftOut: readonly string[]): string[]
   return chunks.filter((chunk) => chunk.length > 0);
 }
 
+/** Those of `LAST_SUITES` that run at all. */
+function lastChunks(withCluster: boolean, leftOut: readonly string[]): string[][] {
+  const runs = (file: string) =>
+    !leftOut.includes(file) && (withCluster || !join(ROOT, file).includes(CLUSTER));
+  return LAST_SUITES.map((chunk) => chunk.filter(runs).map((file) => join(ROOT, file))).filter(
+    (chunk) => chunk.length > 0,
+  );
+}
+
+/** With `PORTHOLE_TEST_MINUTES`, as in CI, no chunk of `LAST_SUITES` begins later than that. */
+const LATE_AFTER_MS = Number(process.env['PORTHOLE_TEST_MINUTES'] ?? Number.POSITIVE_INFINITY) * 60_000;
+const isLate = () => performance.now() > LATE_AFTER_MS;
+
 /**
  * Each lane takes the next chunk once it is done with one. The shared cluster is paused as soon as
  * no suite needs it: while it waits, it costs a sixteenth of a processor. A suite that leaves no
  * tally has failed: its process has ended.
  */
-async function runInLanes(options: readonly string[], chunks: readonly string[][]): Promise<void> {
+async function runInLanes(
+  options: readonly string[],
+  chunks: readonly string[][],
+  last: readonly string[][],
+): Promise<void> {
   const left = [...chunks];
+  const leftForLast = [...last];
   const onCluster = new Set(
-    chunks.filter((chunk) => chunk.some((file) => [CLUSTER, BENCHES].some((part) => file.includes(part)))),
+    [...chunks, ...last].filter((chunk) =>
+      chunk.some((file) => [CLUSTER, BENCHES].some((part) => file.includes(part))),
+    ),
   );
+  const running = new Set<readonly string[]>();
   const runChunk = async (chunk: string[], nicer = 0): Promise<void> => {
+    running.add(chunk);
     codes.push(await run([...options, ...IN_LANE, '--runTestsByPath', ...chunk], { nicer }));
+    running.delete(chunk);
     if (onCluster.delete(chunk) && onCluster.size === 0) signalMachine(sharedFixture().runFolder, 'SIGSTOP');
   };
-  let runsBrowsers = false;
-  const hasBrowsers = (chunk: readonly string[]) => chunk.some((file) => file.includes(BROWSERS));
-  /** Browsers beside each other run into their time-outs: the lane that has some takes the next. */
+  const usesAny = (chunk: readonly string[], folders: readonly string[]) =>
+    chunk.some((file) => folders.some((folder) => file.includes(folder)));
+  const take = (from: string[][]): string[] | undefined => {
+    const taken = ONE_AT_A_TIME.filter((folders) => [...running].some((chunk) => usesAny(chunk, folders)));
+    const next = from.findIndex((chunk) => !taken.some((folders) => usesAny(chunk, folders)));
+    return next === -1 ? undefined : from.splice(next, 1)[0];
+  };
   const lane = async (): Promise<void> => {
     for (;;) {
-      const next = left.findIndex((chunk) => !runsBrowsers || !hasBrowsers(chunk));
-      const [chunk] = next === -1 ? [] : left.splice(next, 1);
+      const chunk = take(left) ?? (isLate() ? undefined : take(leftForLast));
       if (chunk === undefined) return;
-      const browsers = hasBrowsers(chunk);
-      runsBrowsers ||= browsers;
       await runChunk(chunk);
-      if (browsers) runsBrowsers = false;
     }
   };
   const idleLane = async ({ share, nicer, takes }: typeof THIRD): Promise<void> => {
@@ -236,11 +264,16 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
   };
   try {
     await Promise.all([...Array.from({ length: LANES }, lane), idleLane(THIRD), idleLane(FOURTH)]);
+    // What had to wait for a chunk of another lane.
+    await lane();
   } finally {
     signalMachine(sharedFixture().runFolder, 'SIGCONT');
   }
-  const counted = new Set(readTallies().map(({ file }) => file));
-  const lost = chunks.flat().filter((file) => !counted.has(file));
+  const dropped = leftForLast.flat();
+  for (const file of dropped)
+    process.stdout.write(`left out: ${relative(ROOT, file)}: the machine is too slow for all suites\n`);
+  const counted = new Set([...dropped, ...readTallies().map(({ file }) => file)]);
+  const lost = [...chunks, ...last].flat().filter((file) => !counted.has(file));
   for (const file of lost) {
     const tally: Tally = { file, passed: 0, failed: 1, skipped: 0, reasons: [], ms: 0 };
     appendFileSync(tallyFile, `${JSON.stringify(tally)}\n`);
@@ -319,7 +352,8 @@ try {
     );
   else {
     const since = process.env['PORTHOLE_TEST_SINCE'] ?? '';
-    await runInLanes(wanted, chunksOfAll(isUp, since === '' ? [] : leftOutSince(since)));
+    const leftOut = since === '' ? [] : leftOutSince(since);
+    await runInLanes(wanted, chunksOfAll(isUp, leftOut), lastChunks(isUp, leftOut));
     if (!isUp)
       process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
   }

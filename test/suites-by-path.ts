@@ -50,6 +50,29 @@ export const SUITES_BY_PATH: Readonly<Record<string, readonly string[]>> = {
   'test/cluster/warm-pool-agent-sandbox.test.ts': [...CLAIMS, 'host/prime-once.ts'],
 };
 
+/**
+ * Suites that try once more what another one has tried: with another provider, engine or browser,
+ * or with a fault at each step. They run last. On a machine that is too slow for all, they are
+ * left out, and the output names them. Those of one list share something, and run one at a time.
+ */
+export const LAST_SUITES: readonly (readonly string[])[] = [
+  ['test/cluster/sandboxes-gvisor.test.ts', 'test/cluster/faults/previews.test.ts'],
+  ['test/cluster/sandboxes-agent-sandbox.test.ts', 'test/cluster/warm-pool-agent-sandbox.test.ts'],
+  ['test/cluster/faults/sandboxes.test.ts', 'test/cluster/faults/reaper.test.ts'],
+  ['test/cluster/frameworks.test.ts'],
+  [
+    'test/docker/host-contracts.test.ts',
+    'test/docker/sandboxes.test.ts',
+    'test/examples/podman-provider.test.ts',
+  ],
+  [
+    'test/browser/console-firefox.test.ts',
+    'test/browser/page-browsers.test.ts',
+    'test/browser/page-corpora.test.ts',
+    'test/browser/hostile-looks.test.ts',
+  ],
+];
+
 /** The suites of the table that no changed path concerns. */
 export function suitesLeftOut(changed: readonly string[]): string[] {
   const isChanged = (path: string) =>

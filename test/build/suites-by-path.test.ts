@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { changedSince, SUITES_BY_PATH, suitesLeftOut } from '../suites-by-path.ts';
+import { changedSince, LAST_SUITES, SUITES_BY_PATH, suitesLeftOut } from '../suites-by-path.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'((?:#|\.\.?\/)[^']+)'/g;
@@ -27,6 +27,10 @@ describe.each(Object.entries(SUITES_BY_PATH))('%s', (suite, covered) => {
   test('runs when it or its support changes', () => {
     expect(supportOf(suite).filter((file) => suitesLeftOut([file]).includes(suite))).toEqual([]);
   });
+});
+
+test('names suites that exist to run last', () => {
+  expect(LAST_SUITES.flat().filter((suite) => !existsSync(join(ROOT, suite)))).toEqual([]);
 });
 
 test('leaves out all of the table for a page of documentation, and none for the guest', () => {
