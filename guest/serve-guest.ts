@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { detailRoutes, KeptDetails } from './kept-details.ts';
 import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
 import { isLoopback, isOwnAddress } from './own-address.ts';
 import { Ports } from './guest-ports.ts';
+import { HostSockets } from './host-sockets.ts';
 import type { Processes } from './guest-processes.ts';
 import type { Servers } from './guest-servers.ts';
 import { readPlain, replacePlain } from './plain-file.ts';
@@ -101,6 +103,13 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     },
   };
   const loadRoutes = () => import('./guest-routes.ts');
+  const snapshots = async () =>
+    (await import('./snapshot-routes.ts')).snapshotRoutes({
+      env,
+      state,
+      sockets,
+      attached: () => attached,
+    });
   const portRoutes = async () => (await loadRoutes()).portRoutes(ports);
   const processRoutes = (by?: StartedBy) => async () =>
     (await loadRoutes()).processRoutes((await work()).processes, by);
@@ -117,13 +126,20 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     previews,
     details: detailRoutes(details),
     runs: async () => (await loadRoutes()).runRoutes(env['HOME']),
+    ...('path' in listen && { snapshot: snapshots, state: snapshots, identity: snapshots }),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
   });
+  const sockets = new HostSockets();
+  let attached = 0;
   const upgrades = new Router<UpgradeHandler>({
     exec: async () => {
       const [{ serveExec }, started] = [await import('./serve-exec.ts'), await starter()];
       return {
-        'GET /v1/exec': (request, socket, head) => serveExec(started, details, request, socket, head),
+        'GET /v1/exec': (request, socket, head) => {
+          attached += 1;
+          socket.once('close', () => (attached -= 1));
+          serveExec(started, details, request, socket, head);
+        },
       };
     },
     dial: async () => {
@@ -139,10 +155,16 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const declared = areServersDeclared(workspace) ? (await work()).servers : undefined;
   if ('port' in listen) limitOwnConnections(server);
   // The host's own socket file is in a folder that only the host may change.
-  if ('fd' in listen) server.listen({ fd: listen.fd });
-  else if ('path' in listen) server.listen(listen.path);
-  else server.listen(listen.port, listen.host);
-  await once(server, 'listening');
+  const listenForHost = async () => {
+    if ('fd' in listen) server.listen({ fd: listen.fd });
+    else if ('port' in listen) server.listen(listen.port, listen.host);
+    else {
+      rmSync(listen.path, { recursive: true, force: true });
+      server.listen(listen.path);
+    }
+    await once(server, 'listening');
+  };
+  await listenForHost();
   declared?.startDeclared();
   // No previews and no files: those requests are authorized outside, so commands inside get
   // neither.
@@ -155,7 +177,10 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   });
   const own = createGuestServer(inside, new Router({}), () => {});
   own.maxConnections = MAX_INSIDE;
-  server.once('close', () => own.close());
+  if ('path' in listen) {
+    sockets.track({ server, path: listen.path, listen: listenForHost });
+    sockets.track({ server: own, path: insideSocket(state), listen: () => listenInside(own, state) });
+  } else server.once('close', () => own.close());
   void listenInside(own, state);
   return { server, endCommands: () => commands?.endAll() };
 }

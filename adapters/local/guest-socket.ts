@@ -69,20 +69,26 @@ function socketFromInside(folder: SandboxFolder): GuestSocket {
     listen: { path: join(INSIDE_PATHS.listen, SOCKET) },
     listener: undefined,
     shows: { listen: folder.listen },
-    async ready(signal) {
-      const watcher = watch(folder.listen);
-      try {
-        await once(watcher, 'change', { signal });
-      } finally {
-        watcher.close();
-      }
-      // gVisor finds a bound socket by its path until it listens.
-      await untilListening(folder.listen, signal);
-      const socket = join(folder.path, SOCKET);
-      renameSync(join(folder.listen, SOCKET), socket);
-      if (!lstatSync(socket).isSocket()) throw new Error('the guest has made no socket');
-    },
+    ready: (signal) => takeGuestSocket(folder, signal),
   };
+}
+
+/**
+ * Moves the socket that the guest of gVisor makes into the sandbox's folder, once it listens. Call
+ * it before the guest makes the socket.
+ */
+export async function takeGuestSocket(folder: SandboxFolder, signal: AbortSignal): Promise<void> {
+  const watcher = watch(folder.listen);
+  try {
+    await once(watcher, 'change', { signal });
+  } finally {
+    watcher.close();
+  }
+  // gVisor finds a bound socket by its path until it listens.
+  await untilListening(folder.listen, signal);
+  const socket = join(folder.path, SOCKET);
+  renameSync(join(folder.listen, SOCKET), socket);
+  if (!lstatSync(socket).isSocket()) throw new Error('the guest has made no socket');
 }
 
 async function untilListening(folder: string, signal: AbortSignal): Promise<void> {

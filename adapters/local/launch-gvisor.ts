@@ -17,9 +17,10 @@ while [ "$1" != -- ]; do mkdir -p "$at/root\${2%/*}"; ln -s "$1" "$at/root$2"; s
 cd "$at"
 cat <&4 >config.json
 exec 4<&-
+shift
 exec unshare --user --map-user=${INSIDE.uid} --map-group=${INSIDE.gid} -- \
   "$runsc" --root="$at/state" --platform=systrap --network=none --host-uds=all --ignore-cgroups --overlay2=none \
-  --directfs=false run --bundle="$at" sandbox`;
+  --directfs=false "$@" --bundle="$at" sandbox`;
 
 /**
  * A user-space kernel (gVisor) handles the sandbox's system calls. Its network has only `lo`.
@@ -37,7 +38,9 @@ export const launchGvisor: Launcher = (plan) => {
     const outer = 'unshare --user --map-root-user --net --mount --pid --fork --kill-child -- sh -c'.split(
       ' ',
     );
-    return [...outer, BUNDLE, 'sh', at, runscOf(sources), ...links, '--'];
+    const { image } = sources;
+    const begin = image === undefined ? ['run'] : ['restore', `--image-path=${image}`];
+    return [...outer, BUNDLE, 'sh', at, runscOf(sources), ...links, '--', ...begin];
   });
   return { argv, newKeyring: true, input: JSON.stringify(bundleOf(plan, `${at}/root`, view)) };
 };

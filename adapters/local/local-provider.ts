@@ -11,6 +11,7 @@
  */
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import {
   CHANNEL_SOCKET,
@@ -30,6 +31,7 @@ import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import type {
   Enforcement,
   GuestConnection,
+  SandboxMemory,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
@@ -51,6 +53,7 @@ import {
   withoutIsolation,
 } from './isolation.ts';
 import { machineWarnings, readMachineLimits, USUAL_SANDBOXES } from './machine-limits.ts';
+import { GuestLost, LocalMemory } from './local-memory.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
 import { type Controller, findCgroups } from './sandbox-cgroup.ts';
@@ -139,6 +142,7 @@ function fitsOnDisk(write: () => void): boolean {
 export class LocalProvider implements SandboxProvider {
   readonly name = 'local';
   readonly defaultSize: SandboxSize;
+  readonly memory: SandboxMemory | undefined;
   readonly #root: string;
   readonly #starter: ReturnType<typeof sandboxStarter>;
   readonly #wanted: IsolationKind | undefined;
@@ -148,6 +152,7 @@ export class LocalProvider implements SandboxProvider {
   readonly #space: DiskSpace | undefined;
   readonly #watch: DiskWatch;
   #onDiskStop: DiskStopListener | undefined;
+  readonly #memory: LocalMemory;
 
   /** What isolates is found at the first use: the host does not wait for it. */
   constructor(options: LocalProviderOptions) {
@@ -160,6 +165,14 @@ export class LocalProvider implements SandboxProvider {
     this.#wanted = options.isolation;
     this.#sandboxes = options.sandboxes ?? USUAL_SANDBOXES;
     this.#space = options.space;
+    this.#memory = new LocalMemory(dataDir);
+    this.memory =
+      options.isolation === 'gvisor'
+        ? {
+            save: (id, maxBytes) => oneAtATime(this, id, () => this.#saveMemory(id, maxBytes)),
+            load: (id, image, signal) => oneAtATime(this, id, () => this.#loadMemory(id, image, signal)),
+          }
+        : undefined;
     this.#watch = new DiskWatch({
       root: this.#root,
       running: () => this.#watched(),
@@ -330,6 +343,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async connect(id: string): Promise<GuestConnection> {
+    await this.#memory.reachable(id);
     return { stream: await connectToGuestIn(this.#running(id).path) };
   }
 
@@ -344,6 +358,31 @@ export class LocalProvider implements SandboxProvider {
     await this.#watch.close();
     await this.#isolation;
     this.#channels.closeAll();
+  }
+
+  async #saveMemory(id: string, maxBytes: number): Promise<Readable> {
+    const folder = this.#running(id);
+    const started = folder.started();
+    if (started === undefined) throw sandboxNotFound(id);
+    try {
+      return await this.#memory.save(id, folder, started, maxBytes);
+    } catch (error) {
+      // Its guest does not listen any more.
+      if (error instanceof GuestLost) await this.#end(id, folder);
+      throw error;
+    }
+  }
+
+  async #loadMemory(id: string, image: Readable, signal: AbortSignal | undefined): Promise<void> {
+    const folder = this.#running(id);
+    await this.#memory.load(id, folder, image, async (memory) => {
+      await this.#end(id, folder);
+      if (memory === undefined) return this.#start(id, folder, signal);
+      // Programs may have connections to it, so it must exist.
+      await this.#openChannel(id, folder, 'gvisor');
+      const size = { ...this.defaultSize, ...folder.spec().resources };
+      await this.#starter.start(id, folder, 'gvisor', size, signal, memory);
+    });
   }
 
   #observe(id: string): Omit<SandboxObservation, 'podName'> {

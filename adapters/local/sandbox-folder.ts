@@ -31,6 +31,8 @@ export interface StartRecord {
   readonly cgroup?: readonly string[] | undefined;
   /** The protocol version of its guest; absent for the init of versions before the guest. */
   readonly guest?: number | undefined;
+  /** In gVisor, its command; with restored memory that of the sandbox that was saved. */
+  readonly command?: readonly string[] | undefined;
 }
 
 /** That the provider has stopped a sandbox for the size of its files. */

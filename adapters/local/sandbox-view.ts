@@ -21,6 +21,8 @@ export interface Sources {
   readonly listen?: string;
   /** gVisor's program. Not shown inside. */
   readonly runsc?: string;
+  /** The folder of the memory that gVisor starts with. Not shown inside. */
+  readonly image?: string;
 }
 
 /** One entry of a sandbox's file system. Paths that are not listed do not exist inside. */

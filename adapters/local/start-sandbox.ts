@@ -33,6 +33,14 @@ const AROUND = 16;
 /** Longest time of a trial, in ms; it takes about 30. */
 const TRIAL = 10_000;
 
+/** Saved memory that a sandbox in gVisor starts with. */
+export interface SavedMemory {
+  /** The folder of its files. */
+  readonly image: string;
+  /** The command of the sandbox that was saved. */
+  readonly command: readonly string[];
+}
+
 /** Starts sandboxes with what is in the data folder. */
 export function sandboxStarter(
   dataDir: string,
@@ -58,18 +66,28 @@ export function sandboxStarter(
     isolation: IsolationKind,
     size: SandboxSize,
     signal?: AbortSignal,
+    memory?: SavedMemory,
   ): Promise<StartRecord> {
     const { workspace, mounts, channel, state } = folder;
     const owner = ownerOf(id);
     const socket = await openGuestSocket(folder, isolation, owner);
-    const sources = { ...(await shared()), workspace, mounts, channel, state, ...socket.shows };
+    const sources = {
+      ...(await shared()),
+      workspace,
+      mounts,
+      channel,
+      state,
+      ...socket.shows,
+      ...(memory !== undefined && { image: memory.image }),
+    };
     const caps = isolation === 'none' ? undefined : readSandboxCaps(sandboxes);
     const cgroup = caps === undefined ? undefined : await makeCgroup(id, folder, size, caps);
     const memoryMb = cgroup?.controllers.has('memory') ? size.memoryMb : undefined;
-    const command =
+    const fresh = () =>
       caps === undefined
         ? plainGuest(id, sources, socket.listen, state)
         : limitProcesses(isolatedGuest(id, sources, socket.listen, tools?.environment, memoryMb), caps);
+    const command = memory?.command ?? fresh();
     const launch = LAUNCHERS[isolation]({ id, sources, owner, command, memoryMb, userNamespaces });
     const argv = [...(cgroup?.prefix ?? []), ...launch.argv];
     const { listener } = socket;
@@ -82,6 +100,7 @@ export function sandboxStarter(
       shared: launch.shared,
       cgroup: cgroup?.folders,
       guest: PROTOCOL_VERSION,
+      ...(isolation === 'gvisor' && { command }),
     };
     folder.record(started);
     const ended = new AbortController();

@@ -67,7 +67,7 @@ export function checkpointRecords(session: SqlSession): CheckpointRecords {
     finish: (checkpoint, finished, published) =>
       once((db) =>
         publishingTransaction(session, db, async (trx, publish) => {
-          const { packs, servers, ...rest } = finished;
+          const { packs, servers, memory, ...rest } = finished;
           const row = {
             ...columnsOf(rest, [
               'files',
@@ -80,6 +80,7 @@ export function checkpointRecords(session: SqlSession): CheckpointRecords {
             ]),
             packs: JSON.stringify(packs),
             servers: JSON.stringify(servers),
+            memory: memory && JSON.stringify(memory),
             state: 'ready' as const,
           };
           const { id, family, sandboxId, generation } = checkpoint;
@@ -174,6 +175,17 @@ export function checkpointRecords(session: SqlSession): CheckpointRecords {
         all(db.selectFrom('checkpoints').selectAll().where('family', '=', family), toRecord),
       ),
 
+    forgetMemory: ({ id, storedBytes, memory }) =>
+      repeatable((db) =>
+        done(
+          db
+            .updateTable('checkpoints')
+            .set({ memory: null, stored_bytes: storedBytes - (memory?.bytes ?? 0) })
+            .where('id', '=', id)
+            .where('memory', 'is not', null),
+        ),
+      ),
+
     remove: (ids) =>
       repeatable(async (db) => {
         if (ids.length > 0) await done(db.deleteFrom('checkpoints').where(dialect.among('id', ids)));
@@ -222,13 +234,14 @@ async function publishInRuns(
 const keyOf = ({ id, generation }: SandboxKey) => ({ sandbox_id: id, generation });
 
 function toRecord(row: Row<'checkpoints'>): CheckpointRecord {
-  const { packs, servers, variables, ...rest } = fieldsOf(row);
+  const { packs, servers, variables, memory, ...rest } = fieldsOf(row);
   return {
     ...rest,
     bytes: Number(row.bytes),
     storedBytes: Number(row.stored_bytes),
     isConsistent: row.is_consistent !== 0,
     packs: JSON.parse(packs) as CheckpointRecord['packs'],
+    memory: memory === null ? null : (JSON.parse(memory) as CheckpointRecord['memory']),
     servers: JSON.parse(servers) as CheckpointRecord['servers'],
     variables: JSON.parse(variables) as CheckpointRecord['variables'],
   };

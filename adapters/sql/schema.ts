@@ -240,6 +240,8 @@ export interface SqlSchema {
     stored_bytes: number | string;
     /** JSON object of numbers. */
     packs: string;
+    /** JSON. */
+    memory: string | null;
     /** JSON lists. */
     servers: string;
     variables: string;
@@ -665,5 +667,11 @@ export const MIGRATIONS: readonly Migration[] = [
       sandbox_id TEXT not null, generation integer not null, family TEXT not null,
       checkpoint_id TEXT not null, made_id TEXT,
       constraint checkpoint_heads_key primary key (sandbox_id, generation))`,
+  },
+
+  // Processes and their memory: their hash and size.
+  {
+    name: '0035-checkpoint-memory',
+    sql: 'alter table checkpoints add column memory TEXT',
   },
 ];

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { PortholeError } from '#base/errors.ts';
 import type { ArchiveStore } from '../archives/archive-store.ts';
-import type { CheckpointObjects, CheckpointRecord } from './checkpoint-store.ts';
+import type { CheckpointObjects, CheckpointRecord, StoredMemory } from './checkpoint-store.ts';
 import {
   baseOf,
   type Block,
@@ -24,6 +24,7 @@ export type ObjectStore = ArchiveStore;
 type Ref = Pick<CheckpointRecord, 'family' | 'id'>;
 
 const manifestKey = ({ family, id }: Ref): string => `checkpoints/${family}/${id}.manifest`;
+const memoryKey = ({ family, id }: Ref): string => `checkpoints/${family}/${id}.memory`;
 const packKey = ({ family, id }: Ref): string => `checkpoints/${family}/${id}.pack`;
 
 export function damaged({ id }: Pick<Ref, 'id'>, cause?: unknown): PortholeError {
@@ -117,7 +118,49 @@ export function putPack(
   return store.put(packKey(ref), content, signal);
 }
 
+/** Stores an image of processes and their memory. */
+export async function putMemory(
+  store: ObjectStore,
+  ref: Ref,
+  image: Readable,
+  signal?: AbortSignal,
+): Promise<StoredMemory> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const counted = async function* () {
+    for await (const piece of image as AsyncIterable<Buffer>) {
+      hash.update(piece);
+      bytes += piece.length;
+      yield piece;
+    }
+  };
+  await store.put(memoryKey(ref), Readable.from(counted(), { objectMode: false }), signal);
+  return { sha256: hash.digest('hex'), bytes };
+}
+
+/**
+ * Such an image. It ends with `checkpoint_damaged` unless it has its hash: use nothing before its
+ * end.
+ */
+export async function getMemory(store: ObjectStore, checkpoint: CheckpointRecord): Promise<Readable> {
+  const content = await open(store, memoryKey(checkpoint), checkpoint);
+  const hash = createHash('sha256');
+  const checked = async function* () {
+    for await (const piece of content as AsyncIterable<Buffer>) {
+      hash.update(piece);
+      yield piece;
+    }
+    if (hash.digest('hex') !== checkpoint.memory?.sha256) throw damaged(checkpoint);
+  };
+  return Readable.from(checked(), { objectMode: false });
+}
+
+export function removeMemory(store: ObjectStore, ref: Ref): Promise<void> {
+  return store.remove(memoryKey(ref));
+}
+
 export async function removeObjects(store: ObjectStore, ref: Ref): Promise<void> {
+  await removeMemory(store, ref);
   await store.remove(packKey(ref));
   await store.remove(manifestKey(ref));
 }

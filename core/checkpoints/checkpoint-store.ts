@@ -25,6 +25,13 @@ export interface CheckpointSize {
   readonly isConsistent: boolean;
 }
 
+/** Processes and their memory: an object beside the manifest. */
+export interface StoredMemory {
+  /** In hex. */
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
 /** Which objects hold it. */
 export interface CheckpointObjects {
   /** SHA-256 of the manifest, in hex. */
@@ -33,6 +40,8 @@ export interface CheckpointObjects {
   readonly baseId: string | null;
   /** Bytes of it in the pack of each checkpoint. */
   readonly packs: Readonly<Record<string, number>>;
+  /** Null: it has only files. */
+  readonly memory: StoredMemory | null;
 }
 
 export interface CheckpointRecord extends CheckpointSize, CheckpointObjects {
@@ -114,6 +123,8 @@ export interface CheckpointRecords {
   markAllDeleted(sandbox: SandboxKey): Promise<void>;
   /** All of a family in any state: what its objects are needed for. */
   family(family: string): Promise<readonly CheckpointRecord[]>;
+  /** Records that the memory of a checkpoint is removed. */
+  forgetMemory(checkpoint: CheckpointRecord): Promise<void>;
   /** Removes records, after their objects. */
   remove(ids: readonly string[]): Promise<void>;
   /** Families with a `deleted` checkpoint, or one that is `creating` since before `before`. */

@@ -1,5 +1,5 @@
 import type { CheckpointDeps } from './take-checkpoint.ts';
-import { removeObjects } from './checkpoint-objects.ts';
+import { removeMemory, removeObjects } from './checkpoint-objects.ts';
 import type { CheckpointRecord } from './checkpoint-store.ts';
 
 /** A checkpoint that is still `creating` after this time, in ms, was interrupted. */
@@ -40,9 +40,17 @@ export async function collectFamily(
   before = longAgo(deps),
 ): Promise<void> {
   const { records, store } = deps;
-  const garbage = garbageOf(await records.checkpoints.family(family), before);
+  const all = await records.checkpoints.family(family);
+  const garbage = garbageOf(all, before);
   for (const checkpoint of garbage) await removeObjects(store, checkpoint);
   await records.checkpoints.remove(garbage.map(({ id }) => id));
+  // Others may need its files, and never its memory.
+  for (const checkpoint of all) {
+    if (checkpoint.state !== 'deleted' || checkpoint.memory === null || garbage.includes(checkpoint))
+      continue;
+    await removeMemory(store, checkpoint);
+    await records.checkpoints.forgetMemory(checkpoint);
+  }
 }
 
 function longAgo({ clock }: CollectDeps): Date {

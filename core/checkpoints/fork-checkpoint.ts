@@ -18,11 +18,21 @@ export interface ForkOptions {
   readonly count: number;
   /** Names of variables and of secrets that the forks get, too. */
   readonly variables: readonly string[];
+  /** Whether the processes of a checkpoint with memory go on in the forks. @default true */
+  readonly memory?: boolean;
   readonly by?: Performer;
 }
 
 /** A fork, or why it could not be made. */
-export type Fork = { readonly sandbox: SandboxRecord } | { readonly error: PortholeError };
+export type Fork =
+  | {
+      readonly sandbox: SandboxRecord;
+      /** Whether processes of the original go on in it. */
+      readonly memory: boolean;
+      /** Why not, if the checkpoint has them. */
+      readonly memoryError?: string | undefined;
+    }
+  | { readonly error: PortholeError };
 
 /** Forks that are made at a time: each unpacks all files. */
 const AT_ONCE = 4;
@@ -38,14 +48,15 @@ export async function forkCheckpoint(
   deps: ForkDeps,
   sandbox: SandboxRecord,
   checkpoint: CheckpointRecord,
-  { count, variables, by }: ForkOptions,
+  { count, variables, memory = true, by }: ForkOptions,
   signal?: AbortSignal,
 ): Promise<readonly Fork[]> {
   const manifest = await manifestOf(deps, checkpoint);
   const named = await namedOf(deps, sandbox, variables);
+  const from = { sandboxId: sandbox.id, memory, by };
   const make = async (): Promise<Fork> => {
     try {
-      const made = await createSandbox(
+      return await createSandbox<Fork>(
         deps,
         {
           owner: sandbox.owner,
@@ -56,13 +67,12 @@ export async function forkCheckpoint(
           ttlSeconds: sandbox.ttlSeconds ?? undefined,
           ...named,
         },
-        async (fork) => {
-          await fillFromCheckpoint(deps, fork, checkpoint, manifest, { sandboxId: sandbox.id, by });
-          return fork;
-        },
+        async (fork) => ({
+          sandbox: fork,
+          ...(await fillFromCheckpoint(deps, fork, checkpoint, manifest, from)),
+        }),
         signal,
       );
-      return { sandbox: made };
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof PortholeError) return { error };

@@ -17,6 +17,7 @@ import { checkpointForked, checkpointRestored, type Performer } from './checkpoi
 import type { CheckpointRecord } from './checkpoint-store.ts';
 import { checkpointTar } from './checkpoint-tar.ts';
 import { EMPTY_MANIFEST, type Manifest, restoreOf } from './manifest.ts';
+import { loadMemory } from './save-memory.ts';
 import { type CheckpointDeps, takeCheckpoint } from './take-checkpoint.ts';
 
 /** The guest's file of declared servers, which changes with each of them. */
@@ -61,8 +62,10 @@ export async function restoreCheckpoint(
 }
 
 /**
- * Fills a new sandbox with the files and the declared servers of a checkpoint.
- * @param from the sandbox that is forked
+ * Fills a new sandbox with the files of a checkpoint, and with its processes, or with its declared
+ * servers if it has no memory or that cannot be restored.
+ * @param from the sandbox that is forked, and whether its processes go on
+ * @returns whether the processes go on, and why not if the checkpoint has them
  * @throws PortholeError `checkpoint_damaged`, `workspace_archive_write_error`, and what the
  * provider throws
  */
@@ -71,15 +74,19 @@ export async function fillFromCheckpoint(
   sandbox: SandboxRecord,
   checkpoint: CheckpointRecord,
   manifest: Manifest,
-  from: { readonly sandboxId: string; readonly by?: Performer },
-): Promise<void> {
-  await writeFiles(deps, sandbox, checkpoint, EMPTY_MANIFEST, manifest);
-  await declareServers(deps, sandbox, checkpoint, manifest);
+  from: { readonly sandboxId: string; readonly memory: boolean; readonly by?: Performer | undefined },
+): Promise<{ readonly memory: boolean; readonly memoryError?: string | undefined }> {
+  const continues = from.memory && checkpoint.memory !== null;
+  await writeFiles(deps, sandbox, checkpoint, EMPTY_MANIFEST, manifest, continues);
+  const memoryError = continues ? await loadMemory(deps, sandbox.id, checkpoint) : undefined;
+  const memory = continues && memoryError === undefined;
+  if (!memory) await declareServers(deps, sandbox, checkpoint, manifest);
   const { family, id } = checkpoint;
   const head = { family, checkpointId: id, madeId: null };
   const event = checkpointForked(checkpoint, sandbox.id, from.by);
   const { records, clock } = deps;
   await records.checkpoints.setHead(sandbox, head, { sandboxId: from.sandboxId, event, at: clock.now() });
+  return { memory, memoryError };
 }
 
 /** @throws PortholeError `checkpoint_damaged`, `archive_error` */
@@ -93,9 +100,10 @@ async function writeFiles(
   checkpoint: CheckpointRecord,
   from: Manifest,
   to: Manifest,
+  withServersFile = false,
 ): Promise<Pick<Restored, 'written' | 'removed'>> {
   const changes = restoreOf(from, to);
-  const isOurs = (path: string) => path === SERVERS_FILE;
+  const isOurs = (path: string) => path === SERVERS_FILE && !withServersFile;
   const gone = changes.removed.filter((path) => !isOurs(path));
   const written = changes.written.filter(({ path }) => !isOurs(path));
   const tar = Readable.from(checkpointTar(store, checkpoint, written));

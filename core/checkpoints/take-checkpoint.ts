@@ -9,10 +9,11 @@ import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { getManifest, type ObjectStore, putManifest, putPack, removeObjects } from './checkpoint-objects.ts';
 import { checkpointCreated, type Performer } from './checkpoint-events.ts';
 import type { CheckpointCause, CheckpointRecord, NewCheckpoint } from './checkpoint-store.ts';
-import { EMPTY_MANIFEST, type Extended, type Manifest, totalsOf } from './manifest.ts';
+import { EMPTY_MANIFEST, type Extended, fileChanges, type Manifest, totalsOf } from './manifest.ts';
 import { surplusOf } from './surplus-checkpoints.ts';
 import { blocksOf, PackWriter } from './pack-writer.ts';
 import { readTree } from './read-tree.ts';
+import { type MemoryWish, saveMemory } from './save-memory.ts';
 
 /** Of one owner. */
 export interface CheckpointLimits {
@@ -22,7 +23,7 @@ export interface CheckpointLimits {
 
 export interface CheckpointDeps {
   readonly records: Pick<Records, 'checkpoints'>;
-  readonly sandboxes: Pick<Sandboxes, 'callGuest'>;
+  readonly sandboxes: Pick<Sandboxes, 'callGuest' | 'memory'>;
   readonly store: ObjectStore;
   readonly limits: CheckpointLimits;
   readonly clock: Clock;
@@ -32,6 +33,8 @@ export interface CheckpointDeps {
 export interface AskedCheckpoint {
   readonly label: string | null;
   readonly cause: CheckpointCause;
+  /** Whether processes and their memory are kept, too. @default false */
+  readonly memory?: MemoryWish;
   readonly by?: Performer;
 }
 
@@ -43,8 +46,8 @@ export interface TakenCheckpoint {
 /**
  * Stores the files of a running sandbox: what has changed since its last checkpoint. Killed at any
  * point, it leaves a record that is `creating`, which the next pass removes with its objects.
- * @throws PortholeError `disk_full` over the owner's limit, `payload_too_large`, `archive_error`,
- * and what the provider throws
+ * @throws PortholeError `disk_full` over the owner's limit, `memory_not_supported` if memory is
+ * required, `payload_too_large`, `archive_error`, and what the provider throws
  */
 export function takeCheckpoint(
   deps: CheckpointDeps,
@@ -59,7 +62,7 @@ export function takeCheckpoint(
 async function take(
   deps: CheckpointDeps,
   sandbox: SandboxRecord,
-  { label, cause, by }: AskedCheckpoint,
+  { label, cause, by, memory: wish = false }: AskedCheckpoint,
   signal: AbortSignal | undefined,
 ): Promise<TakenCheckpoint> {
   const { records, store, clock, ids, limits } = deps;
@@ -96,7 +99,16 @@ async function take(
     },
   });
   try {
-    const tree = await readTree(deps.sandboxes, sandbox.id, known.made, writer, signal);
+    let tree = await readTree(deps.sandboxes, sandbox.id, known.made, writer, signal);
+    const room = limits.maxBytes - stored - writer.size;
+    const memory = await saveMemory(deps, sandbox.id, ref, wish, room);
+    let isConsistent = tree.unsettled === 0;
+    if (memory !== null) {
+      // The files must be those of the moment at which the memory was saved.
+      const before = tree.manifest;
+      tree = await readTree(deps.sandboxes, sandbox.id, before, writer, signal);
+      isConsistent &&= tree.unsettled === 0 && fileChanges(before, tree.manifest).length === 0;
+    }
     await writer.end();
     const { manifest } = tree;
     const { baseId, manifestSha256, bytes } = await putManifest(store, ref, manifest, known.whole);
@@ -106,9 +118,10 @@ async function take(
     const finished = {
       files,
       bytes: size,
-      storedBytes: writer.size + bytes,
+      storedBytes: writer.size + bytes + (memory?.bytes ?? 0),
       leftOut: tree.unreadable,
-      isConsistent: tree.unsettled === 0,
+      isConsistent,
+      memory,
       baseId,
       manifestSha256,
       packs,

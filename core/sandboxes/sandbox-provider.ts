@@ -115,6 +115,25 @@ export interface GuestConnection {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
+/** Memory and processes of sandboxes. */
+export interface SandboxMemory {
+  /**
+   * An image of a running sandbox, which goes on: its connections to the host are closed. Read it
+   * to its end, or destroy it.
+   * @param maxBytes of the image
+   * @throws PortholeError `memory_not_supported` with the reason; nothing has changed
+   */
+  save(id: string, maxBytes: number): Promise<Readable>;
+
+  /**
+   * Ends the processes of a running sandbox, and continues those of an image. `/workspace` must
+   * have the files of the sandbox that was saved. Uses nothing of an image before its end.
+   * @throws PortholeError `memory_not_supported`: the sandbox runs as after `resume`, or, if the
+   * image ends with an error, as before
+   */
+  load(id: string, image: Readable, signal?: AbortSignal): Promise<void>;
+}
+
 /**
  * Where sandboxes live. Every method is idempotent, and safe to repeat after a crash in the middle.
  * A sandbox keeps what it was made from: `resume` takes nothing but its id.
@@ -164,6 +183,9 @@ export interface SandboxProvider {
    * @param operation the method and path of the request, as in `GET /v1/health`
    */
   connect(id: string, operation: string, signal?: AbortSignal): Promise<GuestConnection>;
+
+  /** @default memory cannot be saved */
+  readonly memory?: SandboxMemory | undefined;
 
   /** The ids of all sandboxes with our mark, running or not; used to find orphans. */
   list(signal?: AbortSignal): AsyncIterable<string>;

@@ -84,6 +84,10 @@ export class SandboxService implements Sandboxes {
     return this.#provider.defaultSize;
   }
 
+  get memory(): SandboxProvider['memory'] {
+    return this.#provider.memory;
+  }
+
   enforcement(network: boolean): Promise<Enforcement> {
     return this.#provider.enforcement(network);
   }

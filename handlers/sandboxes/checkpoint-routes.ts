@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { type Caller, performerOf } from '#core/callers.ts';
-import { PortholeError } from '#base/errors.ts';
 import { collectFamily } from '#core/checkpoints/collect-checkpoints.ts';
 import { CHECKPOINT_CAUSES, type CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
 import { forkCheckpoint } from '#core/checkpoints/fork-checkpoint.ts';
@@ -34,7 +33,7 @@ const CheckpointDto = z
     label: z.string().nullable(),
     cause: z.enum(CHECKPOINT_CAUSES).describe('Why it was made; `restore`: before another one was restored'),
     created_at: z.iso.datetime(),
-    memory: z.literal(false).describe('Whether it has processes and their memory'),
+    memory: z.boolean().describe('Whether it has processes and their memory'),
     files: z.number().int(),
     bytes: z.number().int().describe('Of all files'),
     stored_bytes: z.number().int().describe('What it added to the store: changes since its parent'),
@@ -57,7 +56,7 @@ function toDto(one: CheckpointRecord): z.infer<typeof CheckpointDto> {
     label: one.label,
     cause: one.cause,
     created_at: one.createdAt.toISOString(),
-    memory: false,
+    memory: one.memory !== null,
     files: one.files,
     bytes: one.bytes,
     stored_bytes: one.storedBytes,
@@ -90,7 +89,9 @@ const createCheckpointRoute = defineRoute('createCheckpoint', 'POST', CHECKPOINT
       memory: z
         .union([z.boolean(), z.literal('auto')])
         .default('auto')
-        .describe('Whether processes are kept, too; `auto`: where the sandbox can'),
+        .describe(
+          'Whether processes are kept, too: `limits.checkpoint` says where. Their connections to the host are closed, and not while a command or a terminal is attached. `auto`: where it is possible',
+        ),
     })
     .meta({ id: 'CreateCheckpointRequest', example: { label: 'before the redesign' } }),
   responses: { 200: { description: 'The checkpoint', schema: CheckpointDto } },
@@ -106,13 +107,9 @@ const createCheckpointRoute = defineRoute('createCheckpoint', 'POST', CHECKPOINT
   ],
   async handle({ params, body, caller, signal }, services) {
     const deps = checkpointsOf(services);
-    if (body.memory === true) {
-      throw new PortholeError('memory_not_supported', 'memory: this sandbox cannot keep its processes', {
-        remedy: 'Leave it out: declared servers start again with the files.',
-      });
-    }
     const sandbox = await findRunning(services, caller, params.id);
-    const asked = { label: body.label ?? null, cause: 'manual', by: performerOf(caller) } as const;
+    const { label = null, memory } = body;
+    const asked = { label, cause: 'manual', memory, by: performerOf(caller) } as const;
     const { checkpoint } = await takeCheckpoint(deps, sandbox, asked, signal);
     return json(200, toDto(checkpoint));
   },
@@ -290,7 +287,13 @@ const restoreCheckpointRoute = defineRoute(
 
 const Forks = z
   .object({
-    sandboxes: z.array(z.object({ id: z.string() })),
+    sandboxes: z.array(
+      z.object({
+        id: z.string(),
+        memory: z.boolean().describe('Whether the processes of the checkpoint go on in it'),
+        memory_error: z.string().optional().describe('Why not, if the checkpoint has them'),
+      }),
+    ),
     errors: z
       .array(z.object({ code: z.string(), error: z.string() }))
       .describe('Why fewer than `count` were made'),
@@ -312,6 +315,10 @@ const forkCheckpointRoute = defineRoute('forkCheckpoint', 'POST', `${CHECKPOINTS
         .max(264)
         .default([])
         .describe('Names of variables and secrets of the sandbox that the forks get, too'),
+      memory: z
+        .boolean()
+        .default(true)
+        .describe('Whether the processes of a checkpoint with memory go on, with their variables'),
     })
     .meta({ id: 'ForkCheckpointRequest', example: { count: 3 } }),
   responses: { 200: { description: 'The forks', schema: Forks } },
@@ -340,7 +347,11 @@ const forkCheckpointRoute = defineRoute('forkCheckpoint', 'POST', `${CHECKPOINTS
     );
     const errors = forks.flatMap((fork) => ('error' in fork ? [fork.error] : []));
     return json(200, {
-      sandboxes: forks.flatMap((fork) => ('sandbox' in fork ? [{ id: fork.sandbox.id }] : [])),
+      sandboxes: forks.flatMap((fork) =>
+        'sandbox' in fork
+          ? [{ id: fork.sandbox.id, memory: fork.memory, memory_error: fork.memoryError }]
+          : [],
+      ),
       errors: errors.map(({ code, message }) => ({ code, error: message })),
     });
   },

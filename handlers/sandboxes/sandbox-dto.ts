@@ -126,6 +126,9 @@ export const SandboxDetailDto = SandboxDto.extend({
       }),
       processes: z.object({ enforced_by: enforcedBy }).describe('Number of processes and threads'),
       system_calls: z.object({ enforced_by: enforcedBy }).describe('Kernel interfaces open to code inside'),
+      checkpoint: z
+        .object({ memory: z.boolean() })
+        .describe('Whether checkpoints can keep processes and their memory'),
     })
     .meta({ id: 'SandboxLimits' }),
   access: AccessDto,
@@ -141,7 +144,7 @@ export const SandboxDetailDto = SandboxDto.extend({
 export async function toSandboxDetailDto(
   sandbox: SandboxRecord,
   access: Access,
-  sandboxes: Pick<Sandboxes, 'defaultSize' | 'enforcement' | 'inspect'>,
+  sandboxes: Pick<Sandboxes, 'defaultSize' | 'enforcement' | 'inspect' | 'memory'>,
 ): Promise<z.infer<typeof SandboxDetailDto>> {
   const dto = toSandboxDto(sandbox, sandboxes.defaultSize);
   const by: Enforcement = await sandboxes.enforcement(sandbox.network.mode !== 'off');
@@ -155,6 +158,7 @@ export async function toSandboxDetailDto(
       network: { value: sandbox.network.mode, enforced_by: by.network },
       processes: { enforced_by: by.processes },
       system_calls: { enforced_by: by.systemCalls },
+      checkpoint: { memory: sandboxes.memory !== undefined },
     },
     access,
     env_names: Object.keys(sandbox.env).sort(),

@@ -32,6 +32,7 @@ const FINISHED: FinishedCheckpoint = {
   baseId: 'base',
   packs: { a: 12, b: 5_000_000_000 },
   servers: [{ name: 'web', port: 3000 }],
+  memory: { sha256: 'e'.repeat(64), bytes: 3_000_000_000_000 },
 };
 
 /** The contract of their records, `peer` being a second instance on the same database. */
@@ -117,6 +118,17 @@ export function checkpointRecordsContract(
       await records.checkpoints.remove(['a']);
       expect(await peer.checkpoints.storedBytes(ALICE)).toBe(4_000_000_000_000);
       expect(await peer.checkpoints.storedBytes({ user: 'unknown', org: 'none' })).toBe(0);
+    });
+
+    test('have no memory once it is removed', async () => {
+      const made = await make('a');
+      for (let times = 0; times < 2; times += 1) await records.checkpoints.forgetMemory(made);
+      expect(await peer.checkpoints.get('a')).toEqual({
+        ...made,
+        memory: null,
+        storedBytes: 1_000_000_000_000,
+      });
+      expect(await peer.checkpoints.storedBytes(ALICE)).toBe(1_000_000_000_000);
     });
 
     test('end with their sandbox, and their families are untidy until they are removed', async () => {

@@ -27,6 +27,7 @@ function checkpoint(id: string, rest: Partial<CheckpointRecord> = {}): Checkpoin
     manifestSha256: '',
     baseId: null,
     packs: {},
+    memory: null,
     ...rest,
   };
 }

@@ -1,0 +1,213 @@
+/** Saves the memory of sandboxes in gVisor, and starts sandboxes with it. */
+import { chownSync, createReadStream, createWriteStream, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { once } from 'node:events';
+import { GuestClient } from '#adapters/guest/guest-client.ts';
+import { PortholeError } from '#base/errors.ts';
+import { readFrames } from '#base/frames.ts';
+import type { GuestAnswer } from '#core/sandboxes/sandbox-provider.ts';
+import { MAX_STATE_FRAME, SNAPSHOT } from '#protocol/guest/snapshot-protocol.ts';
+import { ownerOf } from './drop-root.ts';
+import { connectToGuestIn, takeGuestSocket } from './guest-socket.ts';
+import { memoryInUse, memoryNotSaved, saveGvisorMemory } from './gvisor-memory.ts';
+import { imageBytes, MEMORY, readImage, STATE, writeImage } from './memory-image.ts';
+import type { SandboxFolder, StartRecord } from './sandbox-folder.ts';
+import type { SavedMemory } from './start-sandbox.ts';
+
+/** How long the guest of a saved sandbox may take to listen again, in ms. */
+const LISTENS_WITHIN_MS = 10_000;
+
+const FRAMES = {
+  contents: SNAPSHOT.state,
+  maxContents: MAX_STATE_FRAME,
+  maxWhole: 0,
+  malformed: () => new Error('the guest sent a malformed frame'),
+} as const;
+
+const MIB = 1_048_576;
+
+/** The guest of a sandbox does not listen after its memory was saved. */
+export class GuestLost extends PortholeError {}
+
+export class LocalMemory {
+  readonly #dataDir: string;
+  readonly #saving = new Map<string, Promise<unknown>>();
+  #isSwept = false;
+
+  constructor(dataDir: string) {
+    this.#dataDir = dataDir;
+  }
+
+  /** Resolves once the sandbox is not being saved: its guest listens nowhere meanwhile. */
+  async reachable(id: string): Promise<void> {
+    await this.#saving.get(id);
+  }
+
+  /** @throws PortholeError `memory_not_supported`, GuestLost */
+  async save(id: string, folder: SandboxFolder, started: StartRecord, maxBytes: number): Promise<Readable> {
+    const { command } = started;
+    if (command === undefined) throw memoryNotSaved('an earlier version of Porthole started this sandbox');
+    const check = (bytes: number) => {
+      if (bytes <= maxBytes) return;
+      const [has, most] = [bytes, maxBytes].map((size) => Math.ceil(size / MIB));
+      throw memoryNotSaved(`the programs of the sandbox have ${has} MiB, and ${most} MiB may be stored`);
+    };
+    check(memoryInUse(started.process));
+    const place = await this.#makePlace(ownerOf(id));
+    try {
+      const saving = save(id, folder, started, place);
+      const settled = saving.catch(() => undefined);
+      this.#saving.set(id, settled);
+      await saving.finally(() => this.#saving.delete(id));
+      check(await imageBytes(place));
+    } catch (error) {
+      await rm(place, { recursive: true, force: true });
+      throw error;
+    }
+    const image = Readable.from(readImage(place, command), { objectMode: false, highWaterMark: MIB });
+    image.once('close', () => void rm(place, { recursive: true, force: true }));
+    return image;
+  }
+
+  /**
+   * @param start ends the processes of the sandbox, and starts it, with the memory if given
+   * @throws PortholeError `memory_not_supported`, and the error of the image
+   */
+  async load(
+    id: string,
+    folder: SandboxFolder,
+    image: Readable,
+    start: (memory?: SavedMemory) => Promise<void>,
+  ): Promise<void> {
+    const owner = ownerOf(id);
+    const place = await this.#makePlace(owner);
+    const guest = guestOf(id, folder);
+    try {
+      const command = await writeImage(place, image as AsyncIterable<Buffer>);
+      if (owner !== undefined) giveTo(owner, join(place, MEMORY));
+      try {
+        const body = createReadStream(join(place, STATE));
+        await done(guest.call({ method: 'PUT', path: '/v1/state', body }));
+        await start({ image: join(place, MEMORY), command });
+        await done(guest.call({ method: 'PUT', path: '/v1/identity', body: { sandbox_id: id } }));
+      } catch (error) {
+        await start();
+        throw memoryNotSaved('the sandbox did not start with it, and runs from its files', error);
+      }
+    } finally {
+      await rm(place, { recursive: true, force: true });
+    }
+  }
+
+  async #makePlace(owner: number | undefined): Promise<string> {
+    await this.#sweep();
+    const place = mkdtempSync(join(this.#dataDir, `${PREFIX}${process.pid}-`));
+    mkdirSync(join(place, MEMORY), { mode: 0o700 });
+    if (owner !== undefined) giveTo(owner, join(place, MEMORY));
+    return place;
+  }
+
+  /** Removes what hosts that were killed have left. */
+  async #sweep(): Promise<void> {
+    if (this.#isSwept) return;
+    this.#isSwept = true;
+    for (const name of readdirSync(this.#dataDir)) {
+      const pid = PLACE.exec(name)?.[1];
+      if (pid === undefined || isRunning(Number(pid))) continue;
+      await rm(join(this.#dataDir, name), { recursive: true, force: true });
+    }
+  }
+}
+
+const PREFIX = 'memory-';
+const PLACE = /^memory-(\d+)-/;
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Of a folder, without subfolders, that only this process has written to. */
+function giveTo(owner: number, folder: string): void {
+  chownSync(folder, owner, owner);
+  for (const name of readdirSync(folder)) chownSync(join(folder, name), owner, owner);
+}
+
+function guestOf(sandboxId: string, { path }: SandboxFolder): GuestClient {
+  return new GuestClient({ sandboxId, connect: async () => ({ stream: await connectToGuestIn(path) }) });
+}
+
+async function done(answer: Promise<GuestAnswer>): Promise<void> {
+  (await answer).resume();
+}
+
+async function save(
+  id: string,
+  folder: SandboxFolder,
+  { process: outermost }: StartRecord,
+  place: string,
+): Promise<void> {
+  const over = new AbortController();
+  // Before the guest closes its socket: its new one must not be missed.
+  const listens = takeGuestSocket(folder, over.signal);
+  listens.catch(() => undefined);
+  let released: GuestAnswer;
+  try {
+    released = await releaseSockets(guestOf(id, folder));
+  } catch (error) {
+    over.abort();
+    throw error;
+  }
+  try {
+    await receiveState(released, join(place, STATE));
+    await saveGvisorMemory(outermost, join(place, MEMORY), ownerOf(id));
+  } finally {
+    // The guest listens again, also where nothing was saved.
+    released.destroy();
+    const late = setTimeout(() => over.abort(), LISTENS_WITHIN_MS);
+    await listens.catch(() => undefined);
+    clearTimeout(late);
+  }
+  await listens.catch((cause: unknown) => {
+    throw new GuestLost('exec_transport_error', `Sandbox ${id} was lost while its memory was saved.`, {
+      remedy: 'Use it again: it starts from its files.',
+      cause,
+    });
+  });
+}
+
+/** The guest listens nowhere while the answer is open. */
+async function releaseSockets(guest: GuestClient): Promise<GuestAnswer> {
+  try {
+    const answer = await guest.call({ method: 'POST', path: '/v1/snapshot' });
+    // Saving ends the connection.
+    return answer.on('error', () => undefined);
+  } catch (error) {
+    if (error instanceof PortholeError && error.code === 'conflict') {
+      throw memoryNotSaved(error.message, error);
+    }
+    throw error;
+  }
+}
+
+/** The files of the guest, which are complete once it has closed its sockets. */
+async function receiveState(answer: GuestAnswer, path: string): Promise<void> {
+  const file = createWriteStream(path);
+  try {
+    const pieces = answer.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    for await (const { type, payload } of readFrames(pieces, FRAMES)) {
+      if (type === SNAPSHOT.ready) return;
+      // A copy: the bytes are freed.
+      if (!file.write(Buffer.from(payload))) await once(file, 'drain');
+    }
+    throw new Error('the guest ended its answer');
+  } finally {
+    file.end();
+    await once(file, 'close');
+  }
+}
