@@ -8,7 +8,7 @@ import {
   type Worker,
 } from './measure.ts';
 import type { LoadTask } from './preview/load.ts';
-import { startNginx } from './preview/nginx.ts';
+import { startNginx } from '#test/support/nginx.ts';
 
 /** A host name of the preview zone; arms without routing ignore it. */
 const HOST = `bench-bench-bench-${'a'.repeat(26)}-preview.localhost`;
@@ -44,7 +44,7 @@ export async function benchPreview(options: PreviewBenchOptions = {}): Promise<B
   };
   const upstream = await start('upstream.ts');
   const behind = [String(upstream.ready)];
-  const nginx = await startNginx(upstream.ready);
+  const nginx = await startNginx(upstream.ready, { Host: `localhost:${upstream.ready}` });
   try {
     const load = await start('load.ts');
     const ports: Record<string, number> = {

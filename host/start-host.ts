@@ -6,6 +6,7 @@ import { isInCluster } from '#adapters/kubernetes/client/cluster-access.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { WakingClock } from '#base/clock-and-ids.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import { TrustedProxies } from '#proxy/client-address.ts';
 import { zoneNames } from '#core/previews/preview-limits.ts';
 import type { CleaningReport } from '#core/editor/tool-snapshots.ts';
 import { cleanEditorSnapshots } from '#handlers/editor/clean-editor-snapshots.ts';
@@ -98,6 +99,7 @@ export async function startHost(
         routes,
         services,
         metrics,
+        trustedProxies: new TrustedProxies(config.trustedProxies),
         publicOrigin: config.publicUrl?.origin,
         redact: secretRedactor(secretsOf(config)),
       }),

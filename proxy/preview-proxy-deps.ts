@@ -28,13 +28,6 @@ export interface Visitor {
   readonly host: string;
   /** Host header of the preview's own URL, for which its tickets are valid at each of its hosts. */
   readonly audience: string;
-  /** For X-Forwarded-For. */
-  readonly client: string;
-}
-
-/** The address of the peer; IPv4 without the IPv6 prefix. */
-export function clientAddress({ socket: { remoteAddress = 'unknown' } }: IncomingMessage): string {
-  return remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress;
 }
 
 /** The decisions about a request that is sent to the app. */
@@ -53,9 +46,9 @@ export interface AdmittedRequest {
 export interface PreviewProxyDeps {
   /**
    * Answers synchronously for a live preview; a promise is awaited.
-   * @param address of the client, if known
+   * @param address of the client
    */
-  lookup(token: string, address: string | undefined): PreviewLookup | Promise<PreviewLookup>;
+  lookup(token: string, address: string): PreviewLookup | Promise<PreviewLookup>;
   /**
    * A byte stream to the preview's server.
    * @throws an error that `dialFailure` maps
@@ -65,6 +58,8 @@ export interface PreviewProxyDeps {
    * The page for a failed connection to the app; a dial that takes too long fails with any Error.
    */
   dialFailure(error: unknown): PreviewStatus;
+  /** For `lookup` and X-Forwarded-For. */
+  clientAddress(req: IncomingMessage): string;
   /** How the sender of a request reaches the preview. */
   visitor(req: IncomingMessage, target: PreviewTarget): Visitor;
   /** The preview is in use. Called at most once a second per preview. */

@@ -114,7 +114,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     if (found.kind === 'limited') return { page: 'too_many_requests', context: found };
     const { target: entered } = found;
     if (closing) return { page: 'starting', context: entered };
-    const { scheme, host, client, audience } = deps.visitor(req, entered);
+    const { scheme, host, audience } = deps.visitor(req, entered);
     const { targetPort } = entered;
     const own = { target: entered, view: { scheme, host, targetPort, siblings: deps.siblings(entered) } };
     const access = deps.gate?.decide(req, entered, audience);
@@ -143,7 +143,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
       admitted: {
         view,
         origin,
-        client,
+        client: deps.clientAddress(req),
         visit: access?.visit,
         enteredBy: entered.token,
         setCookie: access?.setCookie,
@@ -164,7 +164,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     };
     let lookup: PreviewLookup | Promise<PreviewLookup>;
     try {
-      lookup = deps.lookup(token, req.socket.remoteAddress);
+      lookup = deps.lookup(token, deps.clientAddress(req));
     } catch (error) {
       return fail(error);
     }

@@ -11,7 +11,7 @@ import { isAmongFirst, tooManyPreviews } from '#core/previews/preview-limits.ts'
 import { previewName, tokenFingerprint } from '#core/previews/preview-token.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
-import { clientAddress } from '#proxy/preview-proxy-deps.ts';
+import { clientAddress, TrustedProxies } from '#proxy/client-address.ts';
 import { NO_SIBLINGS } from '#proxy/siblings.ts';
 import { dialFailure } from './dial-failure.ts';
 import { creationTimes, isCurrent, probeApp, selected } from './preview-files.ts';
@@ -61,9 +61,10 @@ export function createLoopbackPlane({
     },
     dial: (target, signal) => sandboxes.dial(target.sandboxId, target.targetPort, signal),
     dialFailure,
+    clientAddress: (req) => clientAddress(req, new TrustedProxies()),
     visitor(req) {
       const { host = '' } = req.headers;
-      return { scheme: 'http', host, client: clientAddress(req), audience: host };
+      return { scheme: 'http', host, audience: host };
     },
     reportContact: () => undefined,
     fingerprint: tokenFingerprint,

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { NO_SIBLINGS } from '#proxy/siblings.ts';
 import { createPreviewProxy } from '#proxy/preview-proxy.ts';
-import { clientAddress } from '#proxy/preview-proxy-deps.ts';
+import { clientAddress, TrustedProxies } from '#proxy/client-address.ts';
 import type { PreviewTarget } from '#proxy/preview-target.ts';
 import { parsePreviewHost } from '#core/previews/preview-token.ts';
 
@@ -28,9 +28,10 @@ export async function serveGateway(targetPort: number, dial: () => Promise<Duple
     },
     dial,
     dialFailure: () => 'unreachable',
+    clientAddress: (req) => clientAddress(req, new TrustedProxies()),
     visitor(req) {
       const { host = '' } = req.headers;
-      return { scheme: 'http', host, client: clientAddress(req), audience: host };
+      return { scheme: 'http', host, audience: host };
     },
     reportContact: () => 'abuse@porthole.test',
     fingerprint: () => 'bench',

@@ -5,7 +5,7 @@ import type { FrontHandlers } from '../../proxy/front/strict-server.ts';
 import { AccessGate, openUrl } from '../../proxy/access/access-gate.ts';
 import { readTicket, readTicketKeys } from '../../protocol/guest/visit-tickets.ts';
 import { createPreviewProxy } from '../../proxy/preview-proxy.ts';
-import { clientAddress } from '../../proxy/preview-proxy-deps.ts';
+import { clientAddress, TrustedProxies } from '../../proxy/client-address.ts';
 import type { PreviewLookup, PreviewTarget } from '../../proxy/preview-target.ts';
 import type { PreviewStatus } from '../../proxy/status-page.ts';
 import { PREVIEW_PORT_HEADER } from '../../protocol/guest/previews-protocol.ts';
@@ -24,6 +24,8 @@ export interface PreviewListener extends FrontHandlers {
 const PORT_HEADER = PREVIEW_PORT_HEADER.toLowerCase();
 /** The addresses that a gateway lists in X-Forwarded-For. */
 const ADDRESSES = /^[\da-f.:, [\]]{2,300}$/i;
+
+const NO_PROXIES = new TrustedProxies();
 
 const nothing = (): void => undefined;
 
@@ -62,10 +64,11 @@ export function createPreviewListener(
       throw signal.reason;
     },
     dialFailure,
-    visitor(req, { token, namedHost }) {
+    clientAddress: visitorAddress,
+    visitor(_req, { token, namedHost }) {
       const { host: audience = '', access } = previews.find(hostOf(token))?.request ?? {};
       const host = namedHost === undefined ? audience : (access?.named_host ?? '');
-      return { scheme: 'https', host, client: visitorAddress(req), audience };
+      return { scheme: 'https', host, audience };
     },
     touched({ token }) {
       const preview = previews.find(hostOf(token));
@@ -166,5 +169,5 @@ function dialFailure(error: unknown): PreviewStatus {
 /** The gateway's own list if it sends one: only the gateway reaches this port. */
 function visitorAddress(req: IncomingMessage): string {
   const forwarded = String(req.headers['x-forwarded-for'] ?? '');
-  return ADDRESSES.test(forwarded) ? forwarded : clientAddress(req);
+  return ADDRESSES.test(forwarded) ? forwarded : clientAddress(req, NO_PROXIES);
 }

@@ -126,6 +126,7 @@ function shape(env: Environment) {
     publicUrl: urlOf(env.PORTHOLE_PUBLIC_URL),
     docsUrl: urlOf(env.PORTHOLE_DOCS_URL),
     feedbackUrl: urlOf(env.PORTHOLE_FEEDBACK_URL),
+    trustedProxies: env.PORTHOLE_TRUSTED_PROXIES,
     allowedHosts: env.PORTHOLE_ALLOWED_HOSTS,
     databaseUrl: env.DATABASE_URL,
     serviceKey: env.SANDBOX_API_KEY,

@@ -34,6 +34,7 @@ import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#protocol/guest/guest-pod.ts';
 import { brokerHeader } from '#protocol/guest/network.ts';
 import type { BrokerTokens } from '#protocol/guest/key-set.ts';
+import { TrustedProxies } from '#proxy/client-address.ts';
 import { endpointOf } from '#core/network/network-host.ts';
 import { type ClusterOptions, type Config } from '../config/config.ts';
 import { ConfigError } from '#protocol/settings/read-environment.ts';
@@ -163,6 +164,7 @@ export async function openKubernetesPlatform(
             openPage: config.publicUrl && `${config.publicUrl.origin}/open`,
             log,
             reportContact: previewSettings.reportContact,
+            trustedProxies: new TrustedProxies(config.trustedProxies),
           })
         : undefined,
       describe: () =>

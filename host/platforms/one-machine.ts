@@ -7,6 +7,7 @@ import type { Sandboxes, SandboxProvider } from '#core/sandboxes/sandbox-provide
 import { readPublicKey } from '#protocol/guest/guest-pod.ts';
 import type { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
+import { TrustedProxies } from '#proxy/client-address.ts';
 import { endpointOf } from '#core/network/network-host.ts';
 import type { DiskStopListener } from '#adapters/local/local-provider.ts';
 import type { Config } from '../config/config.ts';
@@ -134,6 +135,7 @@ async function openPreviews(
     log,
     metrics,
     guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
+    trustedProxies: new TrustedProxies(config.trustedProxies),
   });
   return { plane, gateway, listening, end: () => gateway.close() };
 }

@@ -25,7 +25,7 @@ import {
 import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Logger } from '#handlers/services.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
-import { clientAddress } from '#proxy/preview-proxy-deps.ts';
+import { clientAddress, type TrustedProxies } from '#proxy/client-address.ts';
 import { hiddenTarget, type PreviewLookup, type PreviewTarget } from '#proxy/preview-target.ts';
 import type { MetricRecorder } from '../telemetry/metrics.ts';
 
@@ -47,6 +47,7 @@ export interface PreviewGatewayDeps {
   readonly metrics: MetricRecorder;
   /** Limits how many nonexistent tokens an address may look up. */
   readonly guesses: GuessLimit;
+  readonly trustedProxies: TrustedProxies;
 }
 
 /**
@@ -70,6 +71,7 @@ export function createPreviewGateway({
   log,
   metrics,
   guesses,
+  trustedProxies,
 }: PreviewGatewayDeps): PreviewProxy {
   const keep = async ({ token, runId }: PreviewTarget, expiry: Date) => {
     const kept = await plane.touch(token, runId, expiry);
@@ -110,10 +112,11 @@ export function createPreviewGateway({
       return sandboxes.dial(sandboxId, targetPort, signal);
     },
     dialFailure,
+    clientAddress: (req) => clientAddress(req, trustedProxies),
     visitor(req, { token }) {
       const { host = '' } = req.headers;
       const port = /:\d+$/.exec(host)?.[0] ?? '';
-      return { scheme, host, client: clientAddress(req), audience: `${previewHost(token, zone)}${port}` };
+      return { scheme, host, audience: `${previewHost(token, zone)}${port}` };
     },
     reportContact: () => previewSettings.reportContact,
     fingerprint: tokenFingerprint,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { dropRest } from '#proxy/status-answer.ts';
+import type { TrustedProxies } from '#proxy/client-address.ts';
 import { onceOpen } from '#base/concurrency.ts';
 import { freeSentPieces } from '#base/free-buffer.ts';
 import { missingPage } from '#handlers/console/console-page.ts';
@@ -18,6 +19,8 @@ export interface FunctionHostOptions extends FunctionOptions {
   readonly routes: readonly LazyRoute[];
   readonly services: Services;
   readonly metrics: MetricRecorder;
+  /** @default - the client is the peer */
+  readonly trustedProxies?: TrustedProxies | undefined;
 }
 
 /**
@@ -28,6 +31,7 @@ export function createFunctionHost({
   routes,
   services,
   metrics,
+  trustedProxies,
   ...options
 }: FunctionHostOptions): RequestListener {
   const { log, ids } = services;
@@ -39,7 +43,7 @@ export function createFunctionHost({
   ): Promise<void> => {
     const began = performance.now();
     const requestId = ids.request();
-    const event = requestEvent(req, res, requestId, path, params);
+    const event = requestEvent(req, res, requestId, path, params, trustedProxies);
     let response: HttpResponse;
     try {
       response = await answer(event);

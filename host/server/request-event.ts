@@ -1,11 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpEvent } from '#handlers/http/http-event.ts';
+import { TrustedProxies } from '#proxy/client-address.ts';
 import { checkHandshake, HandshakeResponse } from './handshake.ts';
+
+const NO_PROXIES = new TrustedProxies();
 
 /**
  * The event of one request of Node's server; its body is left unread.
  * @param path the URL's, without a query
  * @param params the router's; `*` is the rest of the path
+ * @param proxies from which X-Forwarded-For is believed
  */
 export function requestEvent(
   req: IncomingMessage,
@@ -13,16 +17,18 @@ export function requestEvent(
   requestId: string,
   path: string,
   params: HttpEvent['pathParameters'] = {},
+  proxies = NO_PROXIES,
 ): HttpEvent {
-  const { url = '/', method = 'GET', socket } = req;
+  const { url = '/', method = 'GET', socket, headers } = req;
+  const sourceIp = proxies.client(socket.remoteAddress, headers['x-forwarded-for']?.toString());
   let signal: AbortSignal | undefined;
   return {
     rawPath: path,
     rawQueryString: url.slice(path.length + 1),
     // Of request headers only Set-Cookie would be an array.
-    headers: req.headers as HttpEvent['headers'],
+    headers: headers as HttpEvent['headers'],
     pathParameters: params,
-    requestContext: { requestId, http: { method, sourceIp: socket.remoteAddress } },
+    requestContext: { requestId, http: { method, sourceIp } },
     handshake: res instanceof HandshakeResponse ? { check: () => checkHandshake(req) } : undefined,
     bodyStream: () => req,
     /** Created when it is first read: most functions never do. */

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { onceOpen } from '#base/concurrency.ts';
+import { TrustedProxies } from '#proxy/client-address.ts';
 import { type FunctionOptions, makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
+import type { HttpEvent } from '#handlers/http/http-event.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -14,6 +16,7 @@ z.config({ jitless: true });
 export interface OpenFunction {
   readonly services: Services;
   readonly options: FunctionOptions;
+  readonly trustedProxies?: TrustedProxies | undefined;
 }
 
 /**
@@ -25,7 +28,8 @@ export async function openFunction(): Promise<OpenFunction> {
   const redact = secretRedactor(secretsOf(config));
   const log = lineLogger({ level: config.logLevel, redact });
   const { services } = await openServices({ config, log, metrics: lazyMetrics() });
-  return { services, options: { publicOrigin: config.publicUrl?.origin, redact } };
+  const trustedProxies = new TrustedProxies(config.trustedProxies);
+  return { services, trustedProxies, options: { publicOrigin: config.publicUrl?.origin, redact } };
 }
 
 /**
@@ -51,7 +55,22 @@ function lazyMetrics(): Metrics {
  * The function of a route on a runtime that limits the time of a request. Waits and event streams
  * end at the event's `ending`, as in a process that is about to end: clients go on elsewhere.
  */
-export function limitedFunction(route: Route, { services, options }: OpenFunction): PortholeFunction {
+export function limitedFunction(
+  route: Route,
+  { services, options, trustedProxies }: OpenFunction,
+): PortholeFunction {
+  const answer = endingFunction(route, { services, options });
+  return trustedProxies === undefined ? answer : (event) => answer(fromClient(event, trustedProxies));
+}
+
+/** The gateway's peer may be one more proxy, such as a CDN. */
+function fromClient(event: HttpEvent, proxies: TrustedProxies): HttpEvent {
+  const { http, ...others } = event.requestContext;
+  const sourceIp = proxies.client(http.sourceIp, event.headers['x-forwarded-for']);
+  return { ...event, requestContext: { ...others, http: { ...http, sourceIp } } };
+}
+
+function endingFunction(route: Route, { services, options }: OpenFunction): PortholeFunction {
   const unlimited = makeFunction(route, services, options);
   if (route.class !== 'stream') return unlimited;
   return (event) => {

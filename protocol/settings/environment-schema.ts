@@ -63,6 +63,14 @@ const ZonesSchema = z.array(
     }),
   }),
 );
+const addressRange = z.union([z.cidrv4(), z.cidrv6()]);
+/** With a range of all addresses, everyone could choose the address that limits see. */
+const proxyRange = z
+  .string()
+  .refine((range) => addressRange.safeParse(range).success && !/\/0+$/.test(range), {
+    error: ({ input }) =>
+      `${JSON.stringify(input)} must be the address range of a proxy, e.g. 10.1.0.0/16, or 10.1.0.7/32 for one address`,
+  });
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 
 const ApiKeys = z.record(
@@ -316,6 +324,14 @@ export const EnvironmentSchema = z.object({
     .transform((value) => namesOf(value.toLowerCase()))
     .default([])
     .describe('Additional host names that requests may have, separated by commas'),
+  PORTHOLE_TRUSTED_PROXIES: z
+    .string()
+    .default('')
+    .transform(namesOf)
+    .pipe(z.array(proxyRange))
+    .describe(
+      'Addresses of the proxies in front of this process, in CIDR notation, separated by commas. Their X-Forwarded-For is believed: the client is its rightmost address that is not in these ranges. Limits of wrong keys and passwords, and the X-Forwarded-For of apps, use that address; by default the client is the peer of the connection',
+    ),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
     .optional()

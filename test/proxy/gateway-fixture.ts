@@ -12,7 +12,8 @@ import { PortholeError } from '#base/errors.ts';
 import { parsePreviewHost, previewHost, tokenFingerprint } from '#core/previews/preview-token.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy } from '#proxy/preview-proxy.ts';
-import { clientAddress, type PreviewProxyDeps } from '#proxy/preview-proxy-deps.ts';
+import type { PreviewProxyDeps } from '#proxy/preview-proxy-deps.ts';
+import { clientAddress, TrustedProxies } from '#proxy/client-address.ts';
 import type { PreviewLookup, PreviewTarget } from '#proxy/preview-target.ts';
 
 export const TOKEN = `calm-blue-otter-${'a'.repeat(26)}`;
@@ -102,9 +103,10 @@ export async function startGateway(
       lastUse = performance.now();
     },
     dialFailure,
+    clientAddress: (req) => clientAddress(req, new TrustedProxies()),
     visitor(req) {
       const { host = '' } = req.headers;
-      return { scheme: 'http', host, client: clientAddress(req), audience: host };
+      return { scheme: 'http', host, audience: host };
     },
     reportContact: () => 'abuse@porthole.test',
     fingerprint: tokenFingerprint,

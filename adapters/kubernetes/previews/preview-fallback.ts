@@ -1,4 +1,5 @@
 import { endWith } from '#proxy/front/raw-answer.ts';
+import { TrustedProxies } from '#proxy/client-address.ts';
 import { ownPath } from '#proxy/own-path.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
@@ -22,6 +23,8 @@ export interface PreviewFallbackDeps {
   readonly log: { warn(fields: object, message: string): void };
   /** Where visitors report a preview. @default - the operator of the domain */
   readonly reportContact?: string | undefined;
+  /** @default - the client is the peer */
+  readonly trustedProxies?: TrustedProxies | undefined;
   /** Timeout of a look-up, in milliseconds. @default 5,000 */
   readonly pollMs?: number | undefined;
 }
@@ -56,10 +59,9 @@ const pages = async () => ({
  */
 export function createPreviewFallback(deps: PreviewFallbackDeps): PreviewProxy {
   const tokens = createTokenFallback(deps);
-  const { openPage, log, reportContact } = deps;
+  const { openPage } = deps;
   // Without a page to enter at, no preview has a name.
-  const names =
-    openPage === undefined ? undefined : onceOpen(() => hiddenPreviews(openPage, log, reportContact));
+  const names = openPage === undefined ? undefined : onceOpen(() => hiddenPreviews(openPage, deps));
   const of = async (key: string): Promise<PreviewProxy> => (key.includes('.') && names ? names() : tokens);
   return {
     ...tokens,
@@ -73,12 +75,11 @@ export function createPreviewFallback(deps: PreviewFallbackDeps): PreviewProxy {
 /** Hosts by name without a route, in the way of the guests: a name can be guessed. */
 async function hiddenPreviews(
   openPage: string,
-  log: PreviewFallbackDeps['log'],
-  contact: string | undefined,
+  { log, reportContact, trustedProxies = new TrustedProxies() }: PreviewFallbackDeps,
 ): Promise<PreviewProxy> {
   const [{ createPreviewProxy }, { clientAddress }, { hiddenTarget }, { NO_SIBLINGS }] = await Promise.all([
     import('#proxy/preview-proxy.ts'),
-    import('#proxy/preview-proxy-deps.ts'),
+    import('#proxy/client-address.ts'),
     import('#proxy/preview-target.ts'),
     import('#proxy/siblings.ts'),
   ]);
@@ -92,14 +93,15 @@ async function hiddenPreviews(
     lookup: (host) => ({ kind: 'live', target: hiddenTarget(host) }),
     dial: () => Promise.reject(new Error('a hidden preview has no app')),
     dialFailure: () => 'unreachable',
+    clientAddress: (req) => clientAddress(req, trustedProxies),
     visitor(req) {
       const { host = '' } = req.headers;
-      return { scheme: 'https', host, client: clientAddress(req), audience: '' };
+      return { scheme: 'https', host, audience: '' };
     },
     touched: nothing,
     frameAncestors: () => [],
     siblings: () => NO_SIBLINGS,
-    reportContact: () => contact,
+    reportContact: () => reportContact,
     fingerprint: tokenFingerprint,
     log: { debug: nothing, warn: (fields, message) => log.warn(fields, message) },
     metrics: { answered: nothing, bytes: nothing, upgrades: nothing },

@@ -8,6 +8,7 @@ import type { GatewayEvent, GatewayResult } from '#host/serverless/gateway-event
 import { openNothing } from '#host/serverless/open-nothing.ts';
 import { lazyRoute, type LazyRoute } from '#host/server/router.ts';
 import { routerFunction } from '#host/serverless/router-function.ts';
+import { TrustedProxies } from '#proxy/client-address.ts';
 import { gatewayEvent } from './gateway-events.ts';
 
 function route(part: Partial<Route> & Pick<Route, 'id' | 'path'>): Route {
@@ -67,6 +68,11 @@ const ROUTES = [
       const what = signal?.aborted === true ? 'withdrawn' : 'still pending';
       throw new PortholeError('service_unavailable', what);
     },
+  }),
+  route({
+    id: 'client',
+    path: '/api/client',
+    handle: ({ sourceIp }) => Promise.resolve(json(200, { client: sourceIp })),
   }),
   route({ id: 'terminal', path: '/api/pty', socket: true }),
   route({ id: 'secret', path: '/api/secret', access: 'caller' }),
@@ -159,6 +165,24 @@ describe('one function for all routes', () => {
       statusCode: 200,
       multiValueHeaders: { 'content-type': ['application/json'], 'x-request-id': ['r'] },
     });
+  });
+
+  test("takes the client from a CDN's X-Forwarded-For, if the setting names the CDN", async () => {
+    const ask = async (ranges: readonly string[] | undefined) => {
+      const open = async () => ({
+        ...(await openNothing()),
+        ...(ranges !== undefined && { trustedProxies: new TrustedProxies(ranges) }),
+      });
+      const { handler } = routerFunction(
+        ROUTES.map((each) => ({ ...lazyRoute(each), opens: true })),
+        open,
+      );
+      const headers = { 'x-forwarded-for': '192.0.2.66, 198.51.100.4, 203.0.113.7' };
+      return bodyOf(await handler(gatewayEvent('GET', '/api/client', { headers })));
+    };
+    expect(await ask(undefined)).toEqual({ client: '203.0.113.7' });
+    expect(await ask([])).toEqual({ client: '203.0.113.7' });
+    expect(await ask(['203.0.113.0/24'])).toEqual({ client: '198.51.100.4' });
   });
 
   test('answers HEAD without a body', async () => {

@@ -5,8 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { freePort } from '#test/support/free-port.ts';
-import { endChild } from '../measure.ts';
+import { freePort } from './free-port.ts';
 
 /** nginx with one worker in front of `upstreamPort`, keep-alive and WebSocket on. */
 export interface Nginx {
@@ -14,12 +13,18 @@ export interface Nginx {
   stop(): Promise<void>;
 }
 
-/** Undefined if nginx is not installed. */
-export async function startNginx(upstreamPort: number): Promise<Nginx | undefined> {
+/**
+ * Undefined if nginx is not installed.
+ * @param headers of its requests, with nginx's variables
+ */
+export async function startNginx(
+  upstreamPort: number,
+  headers: Readonly<Record<string, string>>,
+): Promise<Nginx | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'porthole-nginx-'));
   const port = await freePort();
   const file = join(folder, 'nginx.conf');
-  await writeFile(file, config(folder, port, upstreamPort));
+  await writeFile(file, config(folder, port, upstreamPort, headers));
   const child = spawn('nginx', ['-e', join(folder, 'error.log'), '-p', folder, '-c', file], {
     stdio: 'ignore',
   });
@@ -35,13 +40,23 @@ export async function startNginx(upstreamPort: number): Promise<Nginx | undefine
   return {
     port,
     async stop() {
-      await endChild(child, 'SIGQUIT');
+      const exited = once(child, 'exit');
+      child.kill('SIGQUIT');
+      await exited;
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-function config(folder: string, port: number, upstreamPort: number): string {
+function config(
+  folder: string,
+  port: number,
+  upstreamPort: number,
+  headers: Readonly<Record<string, string>>,
+): string {
+  const sent = Object.entries(headers)
+    .map(([name, value]) => `proxy_set_header ${name} ${value};`)
+    .join('\n      ');
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${folder}/${name};`)
     .join('\n  ');
@@ -62,7 +77,7 @@ http {
     location / {
       proxy_pass http://app;
       proxy_http_version 1.1;
-      proxy_set_header Host localhost:${upstreamPort};
+      ${sent}
       proxy_set_header Upgrade $http_upgrade;
       proxy_set_header Connection $connection_upgrade;
       proxy_buffering on;
