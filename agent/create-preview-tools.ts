@@ -57,6 +57,7 @@ const LINK = {
   },
   expires_in: { type: 'integer', minimum: 60, description: 'Seconds from now. Default: it does not end.' },
   max_uses: { type: 'integer', minimum: 1, description: 'How many visitors may come by it. Default: any.' },
+  may_wake: { type: 'boolean', description: 'They may start the preview while it is stopped. Default: no.' },
 };
 
 const PORT = {

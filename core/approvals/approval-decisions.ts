@@ -105,7 +105,7 @@ export interface ToolCall {
   /** Whether the agent itself makes the call. Its rights end with its run. */
   readonly byAgent: boolean;
   /**
-   * Whether it lets in more people than the owner has chosen: no option of the run or of the
+   * Whether it allows visitors more than the owner has chosen: no option of the run or of the
    * installation approves that, only a policy of the owner. @default false
    */
   readonly widens?: boolean;

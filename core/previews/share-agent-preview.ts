@@ -36,6 +36,8 @@ export interface PreviewShare {
   readonly expiresIn?: number | undefined;
   /** @default - any number */
   readonly maxUses?: number | undefined;
+  /** Whether its visitors may start the preview while it is stopped. @default false */
+  readonly mayWake?: boolean | undefined;
   readonly by?: Actor | undefined;
 }
 
@@ -46,16 +48,17 @@ export interface SharedPreview {
 }
 
 /**
- * The tool's name in policies and timelines. With the level: what was approved for the organisation
- * must not be approved for everyone.
+ * The tool's name in policies and timelines. With the level, and whether visitors may start the
+ * preview: what was approved for the organisation must not be approved for everyone.
  */
-export function shareTool(level: PreviewLink['level']): string {
-  return `share_preview:${level}`;
+export function shareTool({ level, mayWake }: Pick<PreviewShare, 'level' | 'mayWake'>): string {
+  return `share_preview:${level}${mayWake === true ? ':wake' : ''}`;
 }
 
 /**
  * Makes a link to the live preview of a port for an agent, after approval. What approves every
- * start in advance does not approve a link that lets in more people than the owner has chosen.
+ * start in advance does not approve a link that lets in more people than the owner has chosen, or
+ * lets visitors use the owner's quota by starting it.
  * @throws PortholeError `preview_not_found` without a live preview, `invalid_request` for a level
  * above the maximum, and what `waitForApproval` and `createLink` throw
  */
@@ -67,7 +70,7 @@ export async function shareAgentPreview(
   checkLevel(share.level, levelsOf(deps.previewSettings, share.run.owner.org));
   const { generation } = await currentPreview(deps, share, waiting.signal);
   const { level } = await accessOf(deps, { runId: share.run.id, targetPort: share.targetPort });
-  const call = toolCall(share, { generation, widens: isWider(share.level, level) });
+  const call = toolCall(share, { generation, widens: share.mayWake === true || isWider(share.level, level) });
   if (await grantBeforehand(deps, call)) return addLink(deps, share, {});
   const approval = await waitForApproval(deps, call, waiting);
   await checkCallerStill(deps, share);
@@ -83,7 +86,7 @@ async function addLink(
   share: PreviewShare,
   known: { readonly id?: string; readonly secret?: string },
 ): Promise<SharedPreview> {
-  const { run, level, label, expiresIn, maxUses, by } = share;
+  const { run, level, label, expiresIn, maxUses, mayWake, by } = share;
   const { preview } = await currentPreview(deps, share);
   const ends = expiresIn === undefined ? undefined : deps.clock.now().getTime() + expiresIn * 1_000;
   const made = await createLink(deps, {
@@ -93,6 +96,7 @@ async function addLink(
     level,
     label,
     maxUses,
+    mayWake,
     expiresAt: ends === undefined ? undefined : new Date(ends),
   });
   return { preview, ...made };
@@ -122,12 +126,12 @@ const AUDIENCES: Readonly<Record<PreviewLink['level'], string>> = {
 };
 
 function toolCall(
-  { run, targetPort, level, label, expiresIn, maxUses, by }: PreviewShare,
+  { run, targetPort, level, label, expiresIn, maxUses, mayWake, by }: PreviewShare,
   { generation, widens }: { readonly generation: number; readonly widens: boolean },
 ): ToolCall {
   return {
     run,
-    tool: shareTool(level),
+    tool: shareTool({ level, mayWake }),
     byAgent: by === 'agent',
     widens,
     args: {
@@ -136,9 +140,10 @@ function toolCall(
       label,
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
       ...(maxUses === undefined ? {} : { max_uses: maxUses }),
+      ...(mayWake === true && { may_wake: true }),
       ...(generation > 0 ? { generation } : {}),
     },
-    message: `Share the preview of port ${targetPort} by a link for “${plainText(label, 100)}”? ${AUDIENCES[level]}${limits(expiresIn, maxUses)}`,
+    message: `Share the preview of port ${targetPort} by a link for “${plainText(label, 100)}”? ${AUDIENCES[level]}${mayWake === true ? ' They may start it while it is stopped.' : ''}${limits(expiresIn, maxUses)}`,
   };
 }
 

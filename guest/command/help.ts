@@ -5,6 +5,7 @@ export type CommandName =
   | 'logs'
   | 'stop'
   | 'preview'
+  | 'share'
   | 'status'
   | 'doctor'
   | 'check'
@@ -63,6 +64,19 @@ unless the server of Porthole is configured otherwise.
     summary: 'open a live preview of a port and print its URL',
     details:
       'A person may have to approve it, within five minutes. With several runs in one sandbox, PORTHOLE_RUN\nnames the one to act for; without it the newest does.',
+  },
+  share: {
+    usage: 'share PORT',
+    summary: 'make a link to a live preview, for someone who may not open its URL',
+    details: `A person is asked to approve it, within five minutes. Prints the link once.
+
+  --label TEXT         whom it is for
+  --level LEVEL        who may use it: link (the default, anyone who has it), signed_in or org
+  --expires TIME       when it ends, such as 30m, 12h or 7d; never without it
+  --uses COUNT         how many visitors may use it; any number without it
+  --may-wake           its visitors may start the preview while it is stopped
+
+  porthole share 3000 --label 'for carol' --expires 1d`,
   },
   status: {
     usage: 'status',

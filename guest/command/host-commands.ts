@@ -59,6 +59,29 @@ export async function stopPreview(env: NodeJS.ProcessEnv, port: number): Promise
   process.stdout.write(`The preview of port ${port} is stopped.\n`);
 }
 
+export interface ShareRequest {
+  readonly port: number;
+  readonly label: string | undefined;
+  readonly level: string | undefined;
+  readonly expiresInSeconds: number | undefined;
+  readonly maxUses: number | undefined;
+  readonly mayWake: boolean;
+}
+
+export async function sharePreview(
+  env: NodeJS.ProcessEnv,
+  { port, label = 'porthole share', level, expiresInSeconds, maxUses, mayWake }: ShareRequest,
+): Promise<void> {
+  const link = await call<{ readonly url: string }>(readAccess(env), 'POST', `previews/${port}/share`, {
+    label,
+    ...(level !== undefined && { level }),
+    ...(expiresInSeconds !== undefined && { expires_in: expiresInSeconds }),
+    ...(maxUses !== undefined && { max_uses: maxUses }),
+    ...(mayWake && { may_wake: true }),
+  });
+  process.stdout.write(`${link.url}\n`);
+}
+
 export async function previewStatus(env: NodeJS.ProcessEnv): Promise<void> {
   const previews = await call<Preview[]>(readAccess(env), 'GET', 'sandbox/port-forward');
   for (const preview of previews) process.stdout.write(`${preview.target_port} ${addressOf(preview)}\n`);

@@ -10,6 +10,7 @@ import {
   previewStatus,
   printInbox,
   replyToMessage,
+  sharePreview,
   startPreview,
   stopPreview,
 } from './host-commands.ts';
@@ -26,6 +27,7 @@ const OPTIONS: Readonly<Record<CommandName, NonNullable<ParseArgsConfig['options
   logs: { follow: { type: 'boolean', short: 'f' }, lines: { type: 'string', short: 'n' } },
   stop: { remove: flag },
   preview: {},
+  share: { label: text, level: text, expires: text, uses: text, 'may-wake': flag },
   status: {},
   doctor: {},
   check: { ...PAGE_OPTIONS, wait: text },
@@ -126,6 +128,15 @@ const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<
     return stopPreview(env, portOf(target, usage));
   },
   preview: async ({ target, env, usage }) => startPreview(env, portOf(target, usage)),
+  share: async ({ target, env, usage, text, flag }) =>
+    sharePreview(env, {
+      port: portOf(target, usage),
+      label: text('label'),
+      level: text('level'),
+      expiresInSeconds: seconds(text('expires'), usage),
+      maxUses: count(text('uses'), '--uses', usage),
+      mayWake: flag('may-wake'),
+    }),
   status: async ({ env }) => previewStatus(env),
   doctor: async ({ target, env, usage }) => previewDoctor(env, portOf(target, usage)),
   check: async (invocation) => {
@@ -184,4 +195,13 @@ function count(text: string | undefined, option: string, usage: Usage): number |
   if (text === undefined) return undefined;
   if (/^\d{1,4}$/.test(text)) return Number(text);
   throw usage(`${option} takes a number up to 9999, got ${text}.`);
+}
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+function seconds(text: string | undefined, usage: Usage): number | undefined {
+  if (text === undefined) return undefined;
+  const [, amount, unit = ''] = /^(\d{1,7})([smhd])$/.exec(text) ?? [];
+  if (amount !== undefined) return Number(amount) * (SECONDS[unit] ?? 1);
+  throw usage(`--expires takes a time such as 30m, 12h or 7d, got ${text}.`);
 }

@@ -168,6 +168,7 @@ export const LinkFields = {
     .describe('Who may use it; `link`: everyone who has it'),
   expires_in: z.int().min(60).max(31_536_000).optional().describe('Seconds from now'),
   max_uses: z.int().min(1).max(1_000_000).optional().describe('How many visitors may use it'),
+  may_wake: z.boolean().default(false).describe('They may start the stopped preview'),
 };
 
 /** A new link with its URL. Browsers send the secret after `#` to no server. */
@@ -197,10 +198,6 @@ const createLinkRoute = defineRoute('createPreviewLink', 'POST', `${PREVIEW}/lin
     .strictObject({
       ...LinkFields,
       password: password.optional().describe('Visitors are asked for it'),
-      may_wake: z
-        .boolean()
-        .default(false)
-        .describe('Those who come by it may start the preview while it is stopped'),
     })
     .meta({ id: 'CreatePreviewLinkRequest', example: { label: 'for carol' } }),
   responses: { 201: { description: 'The link', schema: CreatedLinkDto } },

@@ -14,9 +14,10 @@ export const shareAgentPreviewRoute = defineRunRoute(
     tag: 'Previews',
     summary: 'Create a link to a preview on behalf of the agent',
     description:
-      "For the run's owner or its own agent. Like a start it waits for the decision of a person, who is asked about the level of the link. Send the same request again if the connection is lost: it returns the same link.",
+      "For the run's owner or its own agent. Like a start it waits for the decision of a person, who is asked about the level of the link and whether it may start the preview. Send the same request again if the connection is lost: it returns the same link.",
     class: 'stream',
     agents: true,
+    channel: true,
     params: RunPath.extend({
       port: portText.describe('The port of a live preview').meta({ example: '3000' }),
     }),
@@ -31,10 +32,10 @@ export const shareAgentPreviewRoute = defineRunRoute(
       'too_many_approvals',
     ],
     async handle({ params, body, caller, signal, headers }, run, services) {
-      const { expires_in: expiresIn, max_uses: maxUses, ...asked } = body;
+      const { expires_in: expiresIn, max_uses: maxUses, may_wake: mayWake, ...asked } = body;
       const shared = await shareAgentPreview(
         services,
-        { ...asked, expiresIn, maxUses, run, targetPort: params.port, by: actorOn(run, caller) },
+        { ...asked, expiresIn, maxUses, mayWake, run, targetPort: params.port, by: actorOn(run, caller) },
         { signal },
       );
       return json(201, toCreatedLinkDto(services, shared, headers['host']), { 'cache-control': 'no-store' });

@@ -20,7 +20,7 @@ describe('the tools of an agent', () => {
       ['start_preview', ['port'], ['port']],
       ['stop_preview', ['port'], ['port']],
       ['preview_status', ['port'], []],
-      ['share_preview', ['port', 'label', 'level', 'expires_in', 'max_uses'], ['port', 'label']],
+      ['share_preview', ['port', 'label', 'level', 'expires_in', 'max_uses', 'may_wake'], ['port', 'label']],
     ]);
     for (const { inputSchema, description } of tools) {
       expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });

@@ -53,6 +53,10 @@ describe('the command line', () => {
     expect(await json('list --tag thread_id:1 --state running')).toMatchObject([
       { id, name: 'try', tags: { thread_id: '1' } },
     ]);
+    expect(await run('approve')).toMatchObject({
+      code: 1,
+      stderr: 'porthole: Nothing waits for approval.\n',
+    });
     const none = { code: 0, stdout: '', stderr: 'No sandbox matches.\n' };
     expect(await run('list --tag thread_id=2')).toEqual(none);
     expect(await json('list --search TR --since 1h --sort name')).toMatchObject([{ id }]);
@@ -162,17 +166,19 @@ describe('the command line', () => {
     expect(head).toMatch(/^ID +RUN +UNTIL +REQUEST$/);
     const row = lines.find((line) => line.startsWith(first?.request_id ?? '-')) ?? '';
     expect(row).toMatch(/^\S+ +run_\w+ +20[\d-]+T[\d:.]+Z +Open a live preview of port 3000\?/);
-    const { code: wrong, stderr } = await run(`approve ${runId}`);
-    expect([wrong, stderr]).toEqual([
-      2,
-      expect.stringContaining(`  ${second?.request_id}  ${second?.message}\n`),
-    ]);
+    for (const line of ['approve', `approve ${runId}`]) {
+      const { code: wrong, stderr } = await run(line);
+      expect([wrong, stderr]).toEqual([
+        2,
+        expect.stringContaining(`  ${runId} ${second?.request_id}  ${second?.message}\n`),
+      ]);
+    }
     expect(await run(`approve ${runId} ${second?.request_id}`)).toEqual({
       code: 0,
       stdout: `${second?.request_id} approved: ${second?.message}\n`,
       stderr: `porthole: ${second?.request_id} asks: ${second?.message}\n`,
     });
-    const { code, stdout } = await run(`deny ${runId} --json --reason`, 'not now');
+    const { code, stdout } = await run('deny --json --reason', 'not now');
     expect([code, JSON.parse(stdout)]).toEqual([
       0,
       { request_id: first?.request_id, decision: 'denied', message: first?.message },

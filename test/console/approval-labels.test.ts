@@ -62,16 +62,22 @@ describe('approval labels', () => {
     expect(consequenceOf({ ...SHARE, level: 'link', arguments: { target_port: 3000, label: 'x' } })).toBe(
       'Anyone with the link can see the app. It is for “x”.',
     );
+    expect(consequenceOf({ ...SHARE, arguments: { ...SHARE.arguments, may_wake: true } })).toContain(
+      'can see the app. They may start it while it is stopped, which uses your quota. It is for',
+    );
     expect(consequenceOf(ROTATE)).toContain('The current link ends.');
     expect(consequenceOf(OTHER)).toBe(`It says: “${'x'.repeat(299)}…”`);
   });
 
   test('say what a policy approves', () => {
     expect(
-      ['start_preview', 'share_preview:org', 'network:example.com', SHARE.tool].map(policySubject),
+      ['start_preview', 'share_preview:org', 'share_preview:org:wake', 'network:example.com', SHARE.tool].map(
+        policySubject,
+      ),
     ).toEqual([
       'Previews of',
       'Links (organisation) to previews of',
+      'Links (organisation) that may start previews of',
       'network:example.com,',
       'Links (signed in) to previews of',
     ]);

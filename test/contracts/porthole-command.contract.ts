@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { startHostProcess } from '#test/support/host-process.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { approvalsAsked, decide } from '#test/host/support/approvals.ts';
 import { type CommandResult, execute, serve } from '#test/host/support/commands.ts';
 import { ALICE, BOB, PEOPLE } from '#test/host/support/people.ts';
 import { type Callable, type MadeRun, makeRun, stopSandbox } from '#test/host/support/runs.ts';
@@ -58,6 +59,31 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       });
       expect(await inside('porthole stop 3000')).toMatchObject({ code: 0 });
       expect(await inside('porthole status')).toMatchObject({ code: 0, stdout: '' });
+    });
+
+    test('shares a preview by a link once its owner approves', async () => {
+      await inside('porthole preview 3000');
+      const sharing = inside('porthole share 3000 --label carol --may-wake --expires 1d');
+      const [request] = await approvalsAsked(porthole, run.runId, { token: ALICE });
+      expect(request?.data['message']).toBe(
+        'Share the preview of port 3000 by a link for “carol”? Anyone with the link can see the app. They may start it while it is stopped. It ends after 1 day.',
+      );
+      await decide(
+        porthole,
+        run.runId,
+        { request_id: request?.data['request_id'], decision: 'approve' },
+        ALICE,
+      );
+      expect(await sharing).toEqual({
+        code: 0,
+        stdout: expect.stringMatching(/^http:\S+\/open\?preview=preview-\w+#lnk_\w+\.\S+\n$/),
+        stderr: '',
+      });
+      expect(await inside('porthole share 3001')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('Port 3001'),
+      });
+      await inside('porthole stop 3000');
     });
 
     test('starts a server, lists it, prints its logs and stops it', async () => {

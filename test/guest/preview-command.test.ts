@@ -118,6 +118,31 @@ describe('porthole in a sandbox', () => {
     ]);
   });
 
+  test('asks for a link, and prints it', async () => {
+    const url = 'https://porthole.test/open?preview=preview-1#lnk_1.secret';
+    answer = json(201, { id: 'lnk_1', url });
+    const options = ['--label', 'carol', '--level', 'org', '--expires', '12h', '--uses', '5', '--may-wake'];
+    expect(await porthole(['share', '3000', ...options])).toEqual({
+      code: 0,
+      stdout: `${url}\n`,
+      stderr: '',
+    });
+    await porthole(['share', '3000']);
+    expect(asked.map(({ line, body }) => [line, JSON.parse(body) as unknown])).toEqual([
+      [
+        'POST /api/runs/run_1/previews/3000/share',
+        { label: 'carol', level: 'org', expires_in: 43_200, max_uses: 5, may_wake: true },
+      ],
+      ['POST /api/runs/run_1/previews/3000/share', { label: 'porthole share' }],
+    ]);
+    answer = json(403, { error: 'Denied: not him.', code: 'approval_denied' });
+    expect(await porthole(['share', '3000'])).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: 'porthole: Denied: not him.\n',
+    });
+  });
+
   test('prints what a server that failed printed last', async () => {
     const log = ['Error: no such module', '  at app.js:1'];
     answer = json(200, { ...LIVE, ready: false, reason: 'server_failed', server: 'web', log });
@@ -266,6 +291,9 @@ describe('porthole in a sandbox', () => {
     [['preview', 'http']],
     [['preview', '-1']],
     [['preview', '123456']],
+    [['share']],
+    [['share', '3000', '--expires', 'soon']],
+    [['share', '3000', '--uses', 'many']],
     [['open', '3000']],
   ])('tells its usage on stderr for %j, and exits 2', async (args) => {
     const { code, stdout, stderr } = await porthole(args);

@@ -28,7 +28,7 @@ export const approvalsCommand: CommandSpec = {
 
 export const approveCommand: CommandSpec = {
   name: 'approve',
-  usage: '<run> [request]',
+  usage: '[run] [request]',
   summary: 'approve a request of the agent of a run; default: the only pending one',
   options: {
     scope: {
@@ -38,7 +38,10 @@ export const approveCommand: CommandSpec = {
       help: `${APPROVAL_SCOPES.join(', ')}; default once`,
     },
   },
-  examples: [[`porthole approve ${EXAMPLE} --scope port`, 'this port, for as long as the run goes on']],
+  examples: [
+    ['porthole approve', 'the only pending request in all runs'],
+    [`porthole approve ${EXAMPLE} --scope port`, 'this port, for as long as the run goes on'],
+  ],
   async run(context) {
     const { given, signal } = context;
     const scope = readChoice(given, 'scope', APPROVAL_SCOPES) ?? 'once';
@@ -48,8 +51,8 @@ export const approveCommand: CommandSpec = {
 
 export const denyCommand: CommandSpec = {
   name: 'deny',
-  usage: '<run> [request]',
-  summary: 'deny a request of the agent of a run',
+  usage: '[run] [request]',
+  summary: 'deny a request of the agent of a run; default: the only pending one',
   options: { reason: { type: 'string', value: 'TEXT', help: 'the agent reads it' } },
   examples: [[`porthole deny ${EXAMPLE} --reason 'use port 3000'`, 'the only pending request']],
   run(context) {
@@ -63,9 +66,12 @@ async function decide(
   done: string,
   send: (run: Run, request: string) => Promise<void>,
 ): Promise<number> {
-  const run = await porthole.run(given.positionals[0] ?? '', { signal });
-  const waiting = await run.approvals({ signal });
-  const request = given.positionals[1] ?? onlyRequest(run, waiting);
+  const [runId, requestId] = given.positionals;
+  const named = runId === undefined ? undefined : await porthole.run(runId, { signal });
+  const waiting = await (named ?? porthole.runs).approvals({ signal });
+  const only = requestId === undefined ? onlyRequest(waiting, runId) : undefined;
+  const request = requestId ?? only?.request_id ?? '';
+  const run = named ?? (await porthole.run(only?.run_id ?? '', { signal }));
   const message = waiting.find((each) => each.request_id === request)?.message;
   if (message !== undefined) await note(plain(`porthole: ${request} asks: ${message}`));
   await send(run, request);
@@ -73,10 +79,12 @@ async function decide(
   return show({ request_id: request, decision: done, message }, plain(`${request} ${done}${said}`));
 }
 
-function onlyRequest(run: Run, waiting: readonly WaitingApproval[]): string {
+function onlyRequest(waiting: readonly WaitingApproval[], runId: string | undefined): WaitingApproval {
   const [first] = waiting;
-  if (first !== undefined && waiting.length === 1) return first.request_id;
-  if (first === undefined) throw new Error(`Nothing waits for approval in ${run.id}.`);
-  const list = waiting.map(({ request_id: id, message }) => `  ${id}  ${plain(message)}`).join('\n');
-  throw new UsageError(`name a request. These wait:\n${list}`);
+  if (first !== undefined && waiting.length === 1) return first;
+  if (first === undefined) {
+    throw new Error(`Nothing waits for approval${runId === undefined ? '' : ` in ${runId}`}.`);
+  }
+  const lines = waiting.map((each) => `  ${each.run_id} ${each.request_id}  ${plain(each.message)}`);
+  throw new UsageError(`name a run and a request. These wait:\n${lines.join('\n')}`);
 }

@@ -25,9 +25,9 @@ export function destinationOf({
 /** What a policy approves without a question, before its ports. */
 export function policySubject(tool: string): string {
   if (tool === 'start_preview') return 'Previews of';
-  const [name, level = ''] = tool.split(':');
+  const [name, level = '', wake] = tool.split(':');
   if (name !== 'share_preview') return `${plainText(tool, 40)},`;
-  return `Links (${LEVELS.find(({ id }) => id === level)?.words.toLowerCase() ?? 'link'}) to previews of`;
+  return `Links (${LEVELS.find(({ id }) => id === level)?.words.toLowerCase() ?? 'link'}) ${wake === undefined ? 'to' : 'that may start'} previews of`;
 }
 
 type Asked = Pick<WaitingApproval, 'arguments' | 'tool'>;
@@ -74,13 +74,14 @@ const LINK_AUDIENCES: Readonly<Record<string, string>> = {
 };
 
 function shareConsequence({ level, arguments: given }: Pick<WaitingApproval, 'arguments' | 'level'>): string {
-  const { label, expires_in: seconds, max_uses: most } = given;
+  const { label, expires_in: seconds, max_uses: most, may_wake: mayWake } = given;
   const ends = [
     typeof seconds === 'number' ? `after ${timeLeft(seconds * 1_000)}` : undefined,
     typeof most === 'number' ? `after ${most} ${most === 1 ? 'visitor' : 'visitors'}` : undefined,
   ].filter((each) => each !== undefined);
   return [
     `${LINK_AUDIENCES[level ?? 'link'] ?? 'Anyone with the link'} can see the app.`,
+    ...(mayWake === true ? ['They may start it while it is stopped, which uses your quota.'] : []),
     `It is for “${plainText(typeof label === 'string' ? label : '', 100)}”.`,
     ...(ends.length === 0 ? [] : [`It ends ${ends.join(' or ')}.`]),
   ].join(' ');

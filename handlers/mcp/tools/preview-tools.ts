@@ -27,15 +27,11 @@ export const startPreviewTool = defineTool({
   name: 'start_preview',
   title: 'Start a preview',
   description:
-    'Show a server that runs in the sandbox of a run to people: opens a live preview of its port and returns the URL. Start the server first. ' +
-    'A person may have to approve it, which takes up to five minutes.',
+    'Open a live preview of a port of a run, and return its URL. Start the server first. A person may have to approve it, within five minutes.',
   input: z.strictObject({
     run_id: runId,
     port,
-    check: z
-      .boolean()
-      .default(true)
-      .describe('Wait for a check of the page in a browser, where one is installed'),
+    check: z.boolean().default(true).describe('Also check the page in a browser, where one is installed'),
   }),
   output: StartedPreviewDto,
   isShown: true,
@@ -74,12 +70,15 @@ export const sharePreviewTool = defineTool({
   input: z.strictObject({ run_id: runId, port, ...LinkFields }),
   output: z.object({ url: z.string(), link_id: z.string() }),
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
-  async run({ run_id, port, expires_in: expiresIn, max_uses: maxUses, ...asked }, context) {
+  async run(
+    { run_id, port, expires_in: expiresIn, max_uses: maxUses, may_wake: mayWake, ...asked },
+    context,
+  ) {
     const { services, caller, signal, host } = context;
     const run = await runOf(context, run_id);
     const shared = await shareAgentPreview(
       services,
-      { ...asked, run, targetPort: port, expiresIn, maxUses, by: actorOn(run, caller) },
+      { ...asked, run, targetPort: port, expiresIn, maxUses, mayWake, by: actorOn(run, caller) },
       { signal, onWaiting: (approval) => reportWaiting(context, approval) },
     );
     const { url, id } = toCreatedLinkDto(services, shared, host);
@@ -135,7 +134,7 @@ export const stopPreviewTool = defineTool({
 export const listPreviewsTool = defineTool({
   name: 'list_previews',
   title: 'List live previews',
-  description: 'List the live previews of a run with their ports, URLs and the time until which each lives.',
+  description: 'List the live previews of a run: port, URL and when each ends.',
   input: z.strictObject({ run_id: runId }),
   output: z.object({ previews: z.array(PreviewDto) }),
   annotations: { readOnlyHint: true },
@@ -162,8 +161,7 @@ export const doctorTool = defineTool({
   name: 'doctor',
   title: 'Find out why a preview does not show the app',
   description:
-    'Look into the sandbox of a run: what listens there (port, address, process), whether it answers HTTP and WebSockets, whether the pages of live previews work in a browser, and what to do so that a preview shows the app. ' +
-    'With a port just that one; without, every port that listens.',
+    'Say what listens in the sandbox of a run, whether it answers HTTP and WebSockets, whether pages of live previews work in a browser, and what to do so that a preview shows the app. Without a port: of all that listen.',
   input: z.strictObject({ run_id: runId, port: port.optional() }),
   output: DiagnosisDto,
   annotations: { readOnlyHint: true },

@@ -97,6 +97,28 @@ describe('a link that an agent asks for', () => {
     expect((await wider).code).toBe('approval_denied');
   });
 
+  test('may start the preview only if the owner has approved that', async () => {
+    const run = { ...now().run, autoApproveTools: true };
+    const sharing = share({ run, mayWake: true });
+    await decide(await asked(), 'approved', { scope: 'run' });
+    expect((await sharing).link.mayWake).toBe(true);
+    expect(await asking()).toMatchObject([
+      {
+        tool: 'share_preview:link:wake',
+        may_wake: true,
+        message:
+          'Share the preview of port 3000 by a link for “carol”? Anyone with the link can see the app. They may start it while it is stopped.',
+      },
+    ]);
+    await share({ mayWake: true, label: 'dave' });
+    const other = share();
+    await decide(await asked(2));
+    expect((await other).link.mayWake).toBe(false);
+    const reverse = share({ mayWake: true, level: 'org' });
+    await decide(await asked(3));
+    expect((await reverse).link.level).toBe('org');
+  });
+
   test('is approved by a policy of the same level alone', async () => {
     const first = share({ level: 'org' });
     await decide(await asked(), 'approved', { scope: 'run' });
