@@ -8,6 +8,7 @@ export type PreviewStatus =
   | 'busy'
   | 'foreign_origin'
   | 'bad_handshake'
+  | 'cookies_too_large'
   | 'expired'
   | 'stopped'
   | 'orphaned'
@@ -67,6 +68,8 @@ export function statusPage(status: PreviewStatus, context: StatusPageContext = {
     'X-Porthole-Status': status,
     'X-Robots-Tag': 'noindex, nofollow',
   };
+  // Also those of siblings: they may have set the ones that are too large, for the whole domain.
+  if (status === 'cookies_too_large') headers['Clear-Site-Data'] = '"cookies"';
   if (wording.mayPass) headers['Retry-After'] = String(REFRESH_SECONDS);
   if (context.retryAfterSeconds !== undefined) headers['Retry-After'] = String(context.retryAfterSeconds);
   return {
@@ -159,6 +162,14 @@ function word(status: PreviewStatus, context: StatusPageContext): Wording {
         title: 'This is not a WebSocket handshake',
         why: 'Its Sec-WebSocket-Key is missing or is not 16 bytes in base64.',
         remedy: 'Open the WebSocket with a browser or a WebSocket library.',
+      };
+    case 'cookies_too_large':
+      return {
+        statusCode: 431,
+        mayPass: false,
+        title: 'This browser sends too many cookies',
+        why: 'The app, or another one of the same domain, has set more than 32 KiB of cookies.',
+        remedy: 'They are being removed: reload the page. A program must send fewer cookies.',
       };
     case 'expired':
       return {

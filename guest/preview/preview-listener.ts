@@ -7,6 +7,7 @@ import { readTicket, readTicketKeys } from '../../protocol/guest/visit-tickets.t
 import { createPreviewProxy } from '../../proxy/preview-proxy.ts';
 import { clientAddress, TrustedProxies } from '../../proxy/client-address.ts';
 import type { PreviewLookup, PreviewTarget } from '../../proxy/preview-target.ts';
+import { answerWithPage } from '../../proxy/status-answer.ts';
 import type { PreviewStatus } from '../../proxy/status-page.ts';
 import { PREVIEW_PORT_HEADER } from '../../protocol/guest/previews-protocol.ts';
 import { hostnameOf, type OpenPreview, type OpenPreviews } from './open-previews.ts';
@@ -110,6 +111,10 @@ export function createPreviewListener(
   });
   return {
     request: (req, res, expectsContinue) => proxy.handleRequest(req, res, keyOf(req), expectsContinue),
+    cookiesTooLarge(req, res) {
+      answerWithPage(req, res, 'cookies_too_large', {}, true);
+      return true;
+    },
     upgrade: (req, socket, head) => proxy.handleUpgrade(req, socket, head, keyOf(req)),
     limit(port, host) {
       const token = `${port} ${hostnameOf(host)}`;

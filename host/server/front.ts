@@ -6,6 +6,7 @@ import {
   strictServerOptions,
 } from '#proxy/front/strict-server.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
+import { answerWithPage } from '#proxy/status-answer.ts';
 import { parsePreviewHost, previewHost } from '#core/previews/preview-token.ts';
 import { originError } from '#handlers/http/guards.ts';
 import { HandshakeResponse } from './handshake.ts';
@@ -59,6 +60,11 @@ export function createFront({
       if (!isKnownHost(host)) return refuse(res, 'unknown_host', UNKNOWN_HOST);
       if (expectsContinue) res.writeContinue();
       api(req, res);
+    },
+    cookiesTooLarge(req, res) {
+      const isOfPreview = previewKey(req.headers.host ?? '') !== undefined;
+      if (isOfPreview) answerWithPage(req, res, 'cookies_too_large', {}, true);
+      return isOfPreview;
     },
     upgrade(req, socket, head) {
       const host = req.headers.host ?? '';

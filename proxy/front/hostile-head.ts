@@ -7,6 +7,8 @@ export interface Refusal {
   readonly message: string;
   /** Whether the same request may succeed later. */
   readonly retryable: boolean;
+  /** Without its cookies the head would be served. @default false */
+  readonly isOfCookies?: boolean;
 }
 
 /** The front's own codes. Each is a code of the API's error catalog, with the same status. */
@@ -31,6 +33,10 @@ const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 /** More headers than any browser sends; a head within the size limit could hold thousands. */
 const MAX_HEADERS = 200;
+/** In bytes. The parser reads more, so that an answer can name the cookies as the cause. */
+const MAX_HEAD = 32 * 1024;
+export const MAX_PARSED_HEAD = 128 * 1024;
+const TOO_LARGE = 'The request head is too large. Send fewer or shorter headers.';
 
 /**
  * Why a request head that Node's parser accepted must not be served; undefined if it is safe to act
@@ -59,7 +65,25 @@ export function rejectHostileHead(req: IncomingMessage): Refusal | undefined {
       'headers_too_large',
     );
   }
-  return rejectHostileHeaders(rawHeaders, method, httpVersion);
+  return rejectHostileHeaders(rawHeaders, method, httpVersion) ?? rejectLargeHead(url, rawHeaders);
+}
+
+/** Last: only a head that is served otherwise may be answered with more than a refusal. */
+function rejectLargeHead(url: string, rawHeaders: readonly string[]): Refusal | undefined {
+  let bytes = url.length;
+  let ofCookies = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    const length = name.length + (rawHeaders[at + 1] as string).length;
+    bytes += length;
+    if (name.length === 6 && name.toLowerCase() === 'cookie') ofCookies += length;
+  }
+  if (bytes <= MAX_HEAD) return undefined;
+  return { ...headTooLarge(), isOfCookies: bytes - ofCookies <= MAX_HEAD };
+}
+
+export function headTooLarge(): Refusal {
+  return refused(TOO_LARGE, 'headers_too_large');
 }
 
 function rejectHostileHeaders(

@@ -10,7 +10,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ClientConnection, type Turn } from './client-connection.ts';
-import { type Refusal, refusal, rejectHostileHead } from './hostile-head.ts';
+import { headTooLarge, MAX_PARSED_HEAD, type Refusal, refusal, rejectHostileHead } from './hostile-head.ts';
 
 /**
  * Options of the one server that faces clients, for API and previews. Times in milliseconds, sizes
@@ -20,7 +20,7 @@ export const strictServerOptions: ServerOptions = {
   insecureHTTPParser: false,
   // Validated with the rest of the head, so that a missing Host gets an answer that says so.
   requireHostHeader: false,
-  maxHeaderSize: 32 * 1024,
+  maxHeaderSize: MAX_PARSED_HEAD,
   // A head that arrives too slowly is cut off; a body may take any time.
   headersTimeout: 15_000,
   requestTimeout: 0,
@@ -40,6 +40,11 @@ export interface FrontHandlers {
   request(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void;
   /** A WebSocket handshake; `head` is what the client sent after it. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /**
+   * A request with too many cookies; false: not answered.
+   * @default - the front refuses it
+   */
+  cookiesTooLarge?(req: IncomingMessage, res: ServerResponse): boolean;
 }
 
 /** A certificate with its chain, and its private key, in PEM. */
@@ -77,8 +82,9 @@ export function createStrictServer(
     const refusal = rejectHostileHead(req);
     // Node's parser reads nothing after a request with an Upgrade, even if it is ignored.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
-    if (refusal === undefined) handlers.request(req, res, expectsContinue);
-    else connectionOf(req.socket).refuse(refusal);
+    if (refusal === undefined) return handlers.request(req, res, expectsContinue);
+    if (refusal.isOfCookies === true && handlers.cookiesTooLarge?.(req, res) === true) return;
+    connectionOf(req.socket).refuse(refusal);
   };
 
   const listener: RequestListener = (req, res) => connectionOf(req.socket).serve(req, res, false, turn);
@@ -153,7 +159,7 @@ interface ClientError extends Error {
 function parseFailure(error: ClientError): Refusal | undefined {
   switch (error.code ?? '') {
     case 'HPE_HEADER_OVERFLOW':
-      return refusal('headers_too_large', 'The request head is too large. Send fewer or shorter headers.');
+      return headTooLarge();
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return refusal('payload_too_large', 'The chunk extensions are too large. Send none.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':

@@ -131,6 +131,32 @@ suite('who may open a preview, in the console', chromiumMissing, () => {
     await share.getByText('by a revoked link').waitFor();
   });
 
+  test('enters a preview once it is shown, and not with the page', async () => {
+    await call('PUT', '/access', { level: 'owner' });
+    const port = PORT + 700;
+    const body = { argv: ['node', '-e', APP.replace(`${PORT}`, `${port}`)], port };
+    await here.porthole.call('PUT', `/v1/sandbox/${run.sandboxId}/servers/other`, { body, token: ALICE });
+    const other = await startPreview(here.porthole, run.runId, port, ALICE);
+    const entered: unknown[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/api/open')) entered.push(request.postDataJSON());
+    });
+    await page.goto(`${here.porthole.host.url}/runs/${run.runId}?port=${PORT}`);
+    await page.frameLocator('iframe').getByRole('heading', { name: 'Shop' }).waitFor();
+    await page.getByRole('tab', { name: `:${port}` }).waitFor();
+    expect(entered).toEqual([{ preview: preview.session_id }]);
+    await page.getByRole('tab', { name: `:${port}` }).click();
+    await page
+      .getByRole('article', { name: `Preview of port ${port}` })
+      .frameLocator('iframe')
+      .getByRole('heading', { name: 'Shop' })
+      .waitFor();
+    expect(entered).toEqual([preview, other].map(({ session_id: id }) => ({ preview: id })));
+    await here.porthole.call('DELETE', `/api/runs/${run.runId}/sandbox/port-forward/${other.session_id}`, {
+      token: ALICE,
+    });
+  });
+
   test('disables the levels above the maximum, with the reason', async () => {
     await page.route('**/access', async (route) => {
       const response = await route.fetch();

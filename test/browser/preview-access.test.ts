@@ -72,6 +72,21 @@ suite('access to a preview, in a browser', chromiumMissing, () => {
     await page.getByRole('heading', { name: ALL }).waitFor();
   }
 
+  test('loses cookies of the app that are too large, and shows the app again', async () => {
+    await call('PUT', '/access', { level: 'link' });
+    await page.goto(url());
+    await seesAll();
+    await page.evaluate(
+      `for (let at = 0; at < 12; at += 1) document.cookie = 'large-' + at + '=' + 'x'.repeat(4000)`,
+    );
+    const refused = await page.goto(url());
+    expect(refused?.status()).toBe(431);
+    await page.getByRole('heading', { name: 'This browser sends too many cookies' }).waitFor();
+    await page.reload();
+    await seesAll();
+    expect(await page.evaluate('document.cookie')).toBe('');
+  });
+
   test('sends the owner through the sign-in to the page that was asked for', async () => {
     await call('PUT', '/access', { level: 'owner' });
     await page.goto(url('/?a=b&c=d'));

@@ -123,6 +123,39 @@ describe('ambiguous and malformed requests on the real host', () => {
         'invalid_request',
       ],
       ['32 KiB of headers', () => `${local}X-Large: ${'x'.repeat(33_000)}\r\n\r\n`, 431, 'headers_too_large'],
+      [
+        '32 KiB of cookies',
+        () => `${local}Cookie: a=${'x'.repeat(33_000)}\r\n\r\n`,
+        431,
+        'headers_too_large',
+      ],
+      [
+        '32 KiB of cookies for a preview that is unknown',
+        () =>
+          `GET / HTTP/1.1\r\nHost: ${unknown}-preview.localhost\r\nCookie: a=${'x'.repeat(33_000)}\r\n\r\n`,
+        431,
+        'cookies_too_large',
+      ],
+      [
+        '32 KiB of other headers, and cookies, for a preview',
+        () =>
+          `GET / HTTP/1.1\r\nHost: ${previewHost}\r\nCookie: a=${'x'.repeat(9_000)}\r\nX-Large: ${'x'.repeat(33_000)}\r\n\r\n`,
+        431,
+        'headers_too_large',
+      ],
+      [
+        'two lengths, and 32 KiB of cookies for a preview',
+        () =>
+          `POST / HTTP/1.1\r\nHost: ${previewHost}\r\nContent-Length: 0\r\nContent-Length: 0\r\nCookie: a=${'x'.repeat(33_000)}\r\n\r\n`,
+        400,
+        'invalid_request',
+      ],
+      [
+        'a WebSocket with 32 KiB of cookies for a preview',
+        () => `${preview(unknown).replace(/\r\n\r\n$/, '')}\r\nCookie: a=${'x'.repeat(33_000)}\r\n\r\n`,
+        431,
+        'headers_too_large',
+      ],
       ['300 headers', () => `${local}${'X-Many: x\r\n'.repeat(300)}\r\n`, 431, 'headers_too_large'],
       ['a header without a colon', () => `${local}nonsense\r\n\r\n`, 400, 'invalid_request'],
       ['bytes of TLS', () => '\x16\x03\x01\x00\xa5\x01\x00\x00\xa1', 400, 'invalid_request'],

@@ -11,6 +11,7 @@ describe('a status page', () => {
     ['busy', 503, true],
     ['foreign_origin', 403, false],
     ['bad_handshake', 400, false],
+    ['cookies_too_large', 431, false],
     ['expired', 410, false],
     ['stopped', 410, false],
     ['orphaned', 410, false],

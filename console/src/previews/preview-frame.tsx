@@ -58,11 +58,16 @@ export interface PreviewFrameProps {
 export function PreviewFrame({ port, token, address, load, device, isRotated }: PreviewFrameProps) {
   const stage = useRef<HTMLDivElement>(null);
   const [space, setSpace] = useState<Size>({ width: 0, height: 0 });
+  const [isVisible, setIsVisible] = useState(false);
+  // Each load needs a ticket: a preview that is never shown makes none, and no visit.
+  const [shown, setShown] = useState<{ readonly load: string; readonly address: string }>();
+  if (isVisible && shown?.load !== load) setShown({ load, address });
   useEffect(() => {
     const element = stage.current;
     if (element === null) return undefined;
     const observer = new ResizeObserver(() => {
       const { clientWidth: width, clientHeight: height } = element;
+      setIsVisible(width > 0);
       // A hidden pane has no size: its app keeps its own.
       if (width > 0) setSpace({ width, height });
     });
@@ -77,13 +82,17 @@ export function PreviewFrame({ port, token, address, load, device, isRotated }: 
         className="sheet"
         style={isPlain ? {} : { width: `${width * scale}px`, height: `${height * scale}px` }}
       >
-        <AppFrame
-          key={load}
-          port={port}
-          token={token}
-          address={address}
-          style={isPlain ? {} : { width: `${width}px`, height: `${height}px`, transform: `scale(${scale})` }}
-        />
+        {shown === undefined ? null : (
+          <AppFrame
+            key={shown.load}
+            port={port}
+            token={token}
+            address={shown.address}
+            style={
+              isPlain ? {} : { width: `${width}px`, height: `${height}px`, transform: `scale(${scale})` }
+            }
+          />
+        )}
       </div>
     </div>
   );

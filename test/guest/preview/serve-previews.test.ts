@@ -136,6 +136,21 @@ describe('the guest', () => {
     expect(headers).not.toHaveProperty('x-frame-options');
   });
 
+  test('removes cookies that are too large, and no others', async () => {
+    await listens('127.0.0.1', (_, res) => res.end('the app'));
+    await open();
+    const large = 'x'.repeat(33_000);
+    const { status, headers } = await get('/', { accept: 'text/html', cookie: `a=${large}` });
+    expect([status, headers['x-porthole-status'], headers['clear-site-data']]).toEqual([
+      431,
+      'cookies_too_large',
+      '"cookies"',
+    ]);
+    const other = await get('/', { accept: 'text/html', 'x-large': large });
+    expect([other.status, other.headers['clear-site-data']]).toEqual([431, undefined]);
+    expect(await seen()).toBe('200 app');
+  });
+
   test('tells the app the visitor’s address, and takes the public host from its opening alone', async () => {
     await listens('127.0.0.1', (req, res) => res.end(JSON.stringify(req.headers)));
     await open({ host: `${publicHost}:8443` });
