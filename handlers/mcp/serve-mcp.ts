@@ -27,6 +27,8 @@ import type { McpTool, ToolAnswer, ToolContext } from './mcp-tool.ts';
 import { previewApp, readPreviewApp, SHOWN_IN_PREVIEW_APP } from './preview-app.ts';
 import { isRunResource, readRunResource, RUN_RESOURCES } from './run-resources.ts';
 import { decideApprovalTool, listApprovalsTool } from './tools/approvals-tool.ts';
+import { inputSchemaOf, outputSchemaOf } from './tool-schemas.ts';
+import { checkpointTool, forkTool, restoreTool } from './tools/checkpoint-tools.ts';
 import {
   editFileTool,
   listFilesTool,
@@ -81,6 +83,9 @@ export const TOOLS: readonly McpTool[] = [
   editFileTool,
   listFilesTool,
   searchFilesTool,
+  checkpointTool,
+  restoreTool,
+  forkTool,
   networkRequestsTool,
   listApprovalsTool,
   decideApprovalTool,
@@ -391,8 +396,8 @@ function descriptionOf({ name, title, description, input, output, annotations, i
     name,
     title,
     description,
-    inputSchema: compact(jsonSchema(input, 'input')),
-    outputSchema: outline(jsonSchema(output, 'output')),
+    inputSchema: inputSchemaOf(input),
+    outputSchema: outputSchemaOf(output),
     // A sandbox reaches only what its owner allows.
     annotations: { ...withoutDefaults(annotations), openWorldHint: false },
   };
@@ -409,53 +414,6 @@ function withoutDefaults({
     ...(!destructiveHint && { destructiveHint }),
     ...(idempotentHint && { idempotentHint }),
   };
-}
-
-function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): Tool['inputSchema'] {
-  const { $schema: _, ...plain } = z.toJSONSchema(schema, { io, metadata: new Descriptions() });
-  return plain as Tool['inputSchema'];
-}
-
-/**
- * An output schema with its first level alone: it allows all that the whole one allows. Clients pay
- * for each list of tools with the context of their model, and the results show what is deeper.
- */
-function outline({ type, properties = {} }: Tool['inputSchema']): Tool['inputSchema'] {
-  const parts = Object.entries(properties as Readonly<Record<string, { readonly type?: unknown }>>);
-  const names = parts.map(([name, part]) => [name, typeof part.type === 'string' ? { type: part.type } : {}]);
-  return { type, properties: Object.fromEntries(names) };
-}
-
-/** Checked by the server, which names the limit: not worth the context of a model. */
-const UNSHOWN: ReadonlySet<string> = new Set([
-  'example',
-  'pattern',
-  'minLength',
-  'maxLength',
-  'additionalProperties',
-]);
-
-/** An input schema for models: without limits of texts, and each description once. */
-function compact({ additionalProperties, ...schema }: Tool['inputSchema']): Tool['inputSchema'] {
-  const described = new Set<unknown>();
-  const shown = (key: string, value: unknown): unknown => {
-    // A tool may have an argument of that name, which is an object here.
-    if (typeof value === 'object') return value;
-    if (UNSHOWN.has(key)) return undefined;
-    if (key !== 'description') return value;
-    const isKnown = described.has(value);
-    described.add(value);
-    return isKnown ? undefined : value;
-  };
-  return { ...(JSON.parse(JSON.stringify(schema, shown)) as Tool['inputSchema']), additionalProperties };
-}
-
-/** Without ids: named schemas would become references, which not every client follows. */
-class Descriptions extends z.core.$ZodRegistry<z.core.GlobalMeta> {
-  override get(schema: z.core.$ZodType) {
-    const meta = z.globalRegistry.get(schema);
-    return meta && { ...meta, id: undefined };
-  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { VERSION } from '#handlers/route.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { mcpCalls } from './mcp/mcp-calls.ts';
+import { mcpCheckpoints } from './mcp/mcp-checkpoints.ts';
 import { mcpFiles } from './mcp/mcp-files.ts';
 import { mcpResults } from './mcp/mcp-results.ts';
 import { mcpWire } from './mcp/mcp-wire.ts';
@@ -68,6 +69,9 @@ describe('an MCP client', () => {
       ['edit_file', ['path', 'old_text', 'new_text']],
       ['list_files', undefined],
       ['search_files', undefined],
+      ['checkpoint', undefined],
+      ['restore', ['checkpoint']],
+      ['fork', undefined],
       ['network_requests', undefined],
       ['list_approvals', undefined],
       ['decide_approval', ['run_id', 'request_id', 'decision']],
@@ -394,4 +398,5 @@ describe('an MCP client', () => {
 });
 
 mcpCalls(() => porthole, clients);
+mcpCheckpoints(() => porthole, clients);
 mcpWire(() => porthole, clients);

@@ -94,7 +94,10 @@ function liveText(live: string, page: PageResult | undefined): string {
 }
 
 /** Tells the client that the call waits for a person. */
-function reportWaiting(context: ToolContext, { id, message, requestedAt, expiresAt }: ApprovalRecord): void {
+export function reportWaiting(
+  context: ToolContext,
+  { id, message, requestedAt, expiresAt }: ApprovalRecord,
+): void {
   const seconds = Math.round((expiresAt.getTime() - requestedAt.getTime()) / 1_000);
   const until = expiresAt.toISOString();
   const request = `request ${displayId(id)}, until ${until}`;
