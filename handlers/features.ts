@@ -18,6 +18,7 @@ import { workspaceRoutes } from './files/workspace-routes.ts';
 import { callMcpRoute } from './mcp/call-mcp.ts';
 import { openapiRoutes } from './ops/openapi-routes.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
+import { comparePagesRoute } from './pages/compare-pages-route.ts';
 import { findElementRoute } from './pages/element-route.ts';
 import { keptLookRoutes } from './pages/kept-look-routes.ts';
 import { pageRoutes } from './pages/page-routes.ts';
@@ -44,6 +45,7 @@ import { timelineRoutes } from './runs/timeline-routes.ts';
 import { viewerRoutes } from './runs/viewer-routes.ts';
 import { archiveRoutes } from './sandboxes/archive-routes.ts';
 import { checkpointRoutes } from './sandboxes/checkpoint-routes.ts';
+import { compareRoutes } from './sandboxes/compare-route.ts';
 import { imageRoutes } from './sandboxes/image-routes.ts';
 import { mountRoutes } from './sandboxes/mount-routes.ts';
 import { getQuotaRoute } from './sandboxes/quota-route.ts';
@@ -91,7 +93,10 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...tunnelRoutes,
     ],
   },
-  pages: { needs: ['previews'], routes: [...pageRoutes, ...keptLookRoutes, findElementRoute] },
+  pages: {
+    needs: ['previews'],
+    routes: [...pageRoutes, ...keptLookRoutes, findElementRoute, comparePagesRoute],
+  },
   mcp: { needs: ['runs', 'previews'], routes: [callMcpRoute, ...oauthMetadataRoutes] },
   sandboxes: {
     needs: ['auth'],
@@ -113,6 +118,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...portRoutes,
       ...sandboxStateRoutes,
       ...checkpointRoutes,
+      ...compareRoutes,
       followSandboxRoute,
       ...imageRoutes,
       ...skillRoutes,

@@ -3,7 +3,9 @@ import type {
   CheckpointChanges,
   CheckpointList,
   ForkedSandboxes,
+  PageComparison,
   RestoredCheckpoint,
+  SandboxComparison,
 } from '../api.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import type { CallOptions } from './files.ts';
@@ -13,7 +15,9 @@ export type {
   CheckpointChanges,
   CheckpointList,
   ForkedSandboxes,
+  PageComparison,
   RestoredCheckpoint,
+  SandboxComparison,
 } from '../api.ts';
 
 export interface ForkOptions extends CallOptions {
@@ -23,14 +27,21 @@ export interface ForkOptions extends CallOptions {
   readonly variables?: readonly string[] | undefined;
 }
 
+export interface CompareOptions extends CallOptions {
+  /** Files of which the texts are returned; at most 20. @default none */
+  readonly texts?: readonly string[] | undefined;
+}
+
 /** What a sandbox can go back to. */
 export class Checkpoints {
   readonly #http: HttpClient;
   readonly #path: string;
+  readonly #sandboxPath: string;
 
   constructor(http: HttpClient, sandboxPath: string) {
     this.#http = http;
     this.#path = `${sandboxPath}/checkpoints`;
+    this.#sandboxPath = sandboxPath;
   }
 
   /** Stores its files and declared servers. A stopped sandbox is resumed. */
@@ -76,6 +87,27 @@ export class Checkpoints {
   fork(id: string, { count = 1, variables = [], signal }: ForkOptions = {}): Promise<ForkedSandboxes> {
     return this.#http.json<ForkedSandboxes>(`POST ${this.#of(id)}/fork`, {
       json: { count, variables },
+      timeoutMs: 0,
+      signal,
+    });
+  }
+
+  /** What differs from this sandbox to a fork of it, or between two forks, at present. */
+  compare(other: string, { texts = [], signal }: CompareOptions = {}): Promise<SandboxComparison> {
+    return this.#http.json<SandboxComparison>(`POST ${this.#sandboxPath}/compare`, {
+      json: { with: other, texts },
+      timeoutMs: 0,
+      signal,
+    });
+  }
+
+  /** What differs on the same page of both, each with a live preview of the port. */
+  comparePage(
+    other: string,
+    { port, path, signal }: CallOptions & { readonly port: number; readonly path?: string | undefined },
+  ): Promise<PageComparison> {
+    return this.#http.json<PageComparison>(`POST ${this.#sandboxPath}/compare/page`, {
+      json: { with: other, port, path },
       timeoutMs: 0,
       signal,
     });

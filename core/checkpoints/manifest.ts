@@ -220,15 +220,22 @@ export interface FileChange {
   readonly after: number | null;
 }
 
-/** In the order of the walk, without folders. */
-export function fileChanges(from: Manifest, to: Manifest): FileChange[] {
+/**
+ * In the order of the walk, without folders.
+ * @param options.times whether a file with another time, and the same contents, has changed
+ */
+export function fileChanges(
+  from: Manifest,
+  to: Manifest,
+  { times = true }: { readonly times?: boolean } = {},
+): FileChange[] {
   const changes: FileChange[] = [];
   for (const { path } of inOrder([...new Map([...from, ...to]).values()]).values()) {
     const [before, after] = [from.get(path), to.get(path)].map((each) =>
       each?.type === 'directory' ? undefined : each,
     );
     if (before === undefined && after === undefined) continue;
-    if (before !== undefined && after !== undefined && isSame(before, after)) continue;
+    if (before !== undefined && after !== undefined && isSame(before, after, times)) continue;
     const change = before === undefined ? 'added' : after === undefined ? 'removed' : 'changed';
     changes.push({
       path,
@@ -241,12 +248,15 @@ export function fileChanges(from: Manifest, to: Manifest): FileChange[] {
 }
 
 /** Whether both give the same file. Versions, and times of folders and pipes, do not count. */
-function isSame(one: ManifestEntry, other: ManifestEntry): boolean {
+function isSame(one: ManifestEntry, other: ManifestEntry, times = true): boolean {
   return (
     one.type === other.type &&
     one.mode === other.mode &&
     one.link === other.link &&
-    (one.type === 'directory' || one.type === 'fifo' || Math.floor(one.mtime) === Math.floor(other.mtime)) &&
+    (!times ||
+      one.type === 'directory' ||
+      one.type === 'fifo' ||
+      Math.floor(one.mtime) === Math.floor(other.mtime)) &&
     one.blocks.length === other.blocks.length &&
     one.blocks.every(({ hash }, index) => hash === other.blocks[index]?.hash)
   );

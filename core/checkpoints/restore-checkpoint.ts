@@ -21,7 +21,7 @@ import { loadMemory } from './save-memory.ts';
 import { type CheckpointDeps, takeCheckpoint } from './take-checkpoint.ts';
 
 /** The guest's file of declared servers, which changes with each of them. */
-const SERVERS_FILE = '.porthole/servers.json';
+export const SERVERS_FILE = '.porthole/servers.json';
 
 /** Bytes of it that are read. */
 const MAX_SERVERS_FILE = 4_194_304;

@@ -160,7 +160,8 @@ interface Known {
   readonly whole: Extended | undefined;
 }
 
-async function knownOf(deps: CheckpointDeps, sandbox: SandboxRecord): Promise<Known> {
+/** What the next checkpoint of a sandbox can share with earlier ones. */
+export async function knownOf(deps: CheckpointDeps, sandbox: SandboxRecord): Promise<Known> {
   const { checkpoints } = deps.records;
   const [at, list] = await Promise.all([checkpoints.head(sandbox), checkpoints.list(sandbox)]);
   // Where the last one was deleted: what came before it saves as much.

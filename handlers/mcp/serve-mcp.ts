@@ -28,7 +28,7 @@ import { previewApp, readPreviewApp, SHOWN_IN_PREVIEW_APP } from './preview-app.
 import { isRunResource, readRunResource, RUN_RESOURCES } from './run-resources.ts';
 import { decideApprovalTool, listApprovalsTool } from './tools/approvals-tool.ts';
 import { inputSchemaOf, outputSchemaOf } from './tool-schemas.ts';
-import { checkpointTool, forkTool, restoreTool } from './tools/checkpoint-tools.ts';
+import { checkpointTool, compareForksTool, forkTool, restoreTool } from './tools/checkpoint-tools.ts';
 import {
   editFileTool,
   listFilesTool,
@@ -86,6 +86,7 @@ export const TOOLS: readonly McpTool[] = [
   checkpointTool,
   restoreTool,
   forkTool,
+  compareForksTool,
   networkRequestsTool,
   listApprovalsTool,
   decideApprovalTool,

@@ -33,8 +33,8 @@ export function inputSchemaOf(input: z.ZodObject): Schema {
 }
 
 /**
- * An output schema with the names of its first level alone: it allows all that the whole one allows,
- * and the results show the rest.
+ * An output schema with the names of its first level alone: it allows all that the whole one
+ * allows, and the results show the rest.
  */
 export function outputSchemaOf(output: z.ZodObject): Schema {
   const { type, properties = {} } = jsonSchema(output, 'output');

@@ -11,6 +11,7 @@ import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute, ID_PATTERN, json } from '../route.ts';
 import type { Services } from '../services.ts';
+import { changesFields, toChangesDto } from './changes-dto.ts';
 import { checkpointsOf, findCheckpoint } from './find-checkpoint.ts';
 import { GUEST_ERRORS, SandboxPath } from './sandbox-path.ts';
 
@@ -173,22 +174,10 @@ const deleteCheckpointRoute = defineRoute('deleteCheckpoint', 'DELETE', `${CHECK
   },
 });
 
-const MAX_CHANGES = 10_000;
-
 const Changes = z
   .object({
     since: z.string().nullable().describe('The other checkpoint; null: an empty workspace'),
-    total: z.number().int(),
-    changes: z
-      .array(
-        z.object({
-          path: z.string().describe('Relative to /workspace'),
-          change: z.enum(['added', 'changed', 'removed']),
-          before: z.number().int().nullable().describe('Bytes; null: it did not exist'),
-          after: z.number().int().nullable(),
-        }),
-      )
-      .describe(`The first ${MAX_CHANGES}, without folders`),
+    ...changesFields,
   })
   .meta({ id: 'CheckpointChanges' });
 
@@ -222,16 +211,10 @@ const checkpointChangesRoute = defineRoute(
       const since = sinceId === null ? undefined : await findCheckpoint(services, sandbox, sinceId);
       const from = since === undefined ? EMPTY_MANIFEST : await manifestOf(deps, since);
       const changes = fileChanges(from, await manifestOf(deps, checkpoint));
-      const shown = changes
-        .slice(0, MAX_CHANGES)
-        .map(({ path, ...change }) => ({ path: utf8(path), ...change }));
-      return json(200, { since: since?.id ?? null, total: changes.length, changes: shown });
+      return json(200, { since: since?.id ?? null, ...toChangesDto(changes) });
     },
   },
 );
-
-/** Paths are bytes as Latin-1; invalid UTF-8 becomes U+FFFD. */
-const utf8 = (path: string): string => Buffer.from(path, 'latin1').toString('utf8');
 
 const Restored = z
   .object({

@@ -202,6 +202,48 @@ export function checkpointsContract(
     expect(await shell('cat note', two)).toBe('one');
   }, 120_000);
 
+  test('compares a sandbox with its fork, and stores nothing', async () => {
+    const of = await create();
+    const argv = ['sleep', '600'];
+    await ask('PUT', `/v1/sandbox/${of}/servers/same`, { argv });
+    await ask('PUT', `/v1/sandbox/${of}/servers/gone`, { argv });
+    await shell('printf one > kept; printf two > changed; printf three > removed; printf x > touched', of);
+    const { id: checkpoint } = await take({}, of);
+    const path = `${checkpoints(of)}/${checkpoint}/fork`;
+    const [other = ''] = (await ask<Awaited<ReturnType<typeof fork>>>('POST', path, {})).sandboxes.map(
+      (each) => each.id,
+    );
+    await ask('DELETE', `/v1/sandbox/${other}/servers/gone`);
+    await shell('printf TWO > changed; rm removed; printf new > added; touch touched', other);
+    await shell('head -c 300000 /dev/zero > big', of);
+    const found = await ask<{ changes: object[]; servers: object[]; texts: object[] }>(
+      'POST',
+      `/v1/sandbox/${of}/compare`,
+      { with: other, texts: ['changed', 'added', 'big'] },
+    );
+    expect(found.changes).toEqual([
+      { path: 'added', change: 'added', before: null, after: 3 },
+      { path: 'big', change: 'removed', before: 300_000, after: null },
+      { path: 'changed', change: 'changed', before: 3, after: 3 },
+      { path: 'removed', change: 'removed', before: 5, after: null },
+    ]);
+    expect(found.servers).toEqual([
+      { name: 'gone', one: { state: expect.any(String), port: null, argv }, other: null },
+    ]);
+    const none = { text: null, missing: 'no_file' };
+    expect(found.texts).toEqual([
+      { path: 'changed', one: { text: 'two', missing: null }, other: { text: 'TWO', missing: null } },
+      { path: 'added', one: none, other: { text: 'new', missing: null } },
+      { path: 'big', one: { text: null, missing: 'too_large' }, other: none },
+    ]);
+    const back = await ask<{ total: number }>('POST', `/v1/sandbox/${other}/compare`, { with: of });
+    expect(back.total).toBe(4);
+    expect((await ask<{ checkpoints: Made[] }>('GET', checkpoints(other))).checkpoints).toEqual([]);
+    const unrelated = await create();
+    const answer = await porthole.call('POST', `/v1/sandbox/${of}/compare`, { body: { with: unrelated } });
+    expect([answer.status, answer.text.includes('does not come from')]).toEqual([400, true]);
+  }, 120_000);
+
   test('is on the timeline of its run, made, restored and forked', async () => {
     const run = await ask<{ run_id: string; sandbox_id: string }>('POST', '/api/runs', {});
     const of = run.sandbox_id;

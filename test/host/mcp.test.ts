@@ -72,6 +72,7 @@ describe('an MCP client', () => {
       ['checkpoint', undefined],
       ['restore', ['checkpoint']],
       ['fork', undefined],
+      ['compare_forks', ['fork']],
       ['network_requests', undefined],
       ['list_approvals', undefined],
       ['decide_approval', ['run_id', 'request_id', 'decision']],

@@ -117,18 +117,20 @@ const LETTERS = { added: 'A', changed: 'M', removed: 'D' } as const;
 
 export const diffCommand: CommandSpec = {
   name: 'diff',
-  usage: '<sandbox> [checkpoint] [later]',
-  summary: 'list the files that differ between checkpoints of a sandbox',
+  usage: '<sandbox> [checkpoint or sandbox] [later]',
+  summary: 'list what differs between checkpoints of a sandbox, or between forks',
   details:
-    'Without a later one: what has changed until now; without any: since the newest one. A is added, M changed, D removed.',
+    'Without a later one: what has changed until now; without any: since the newest one. With a fork: from the sandbox to it, and the servers that differ. A is added, M changed, D removed.',
   examples: [
     ['porthole diff try', 'what has changed since the last checkpoint'],
     ['porthole diff try ckp_01… ckp_02…', 'between the two'],
+    ['porthole diff try other', 'from one sandbox to a fork of it'],
   ],
   async run(context) {
     const { given, signal, show } = context;
     const [word = '', first, later] = given.positionals;
     const { checkpoints } = await findSandbox(context);
+    if (first !== undefined && !first.startsWith('ckp_')) return compareForks(context, checkpoints, first);
     const since = first ?? (await checkpoints.list({ signal })).checkpoints.at(-1)?.id;
     if (since === undefined)
       throw new UsageError(`${word} has no checkpoint: porthole checkpoint ${word} makes one.`);
@@ -136,11 +138,24 @@ export const diffCommand: CommandSpec = {
       later === undefined
         ? await changesUntilNow(checkpoints, since, signal)
         : await checkpoints.changes(later, { since, signal });
-    const lines = found.changes.map(({ path, change }) => plain(`${LETTERS[change]} ${path}`));
-    if (found.total > lines.length) lines.push(`… and ${found.total - lines.length} more`);
-    return show(found, ...lines);
+    return show(found, ...linesOf(found));
   },
 };
+
+function linesOf({ changes, total }: Pick<CheckpointChanges, 'changes' | 'total'>): string[] {
+  const lines = changes.map(({ path, change }) => plain(`${LETTERS[change]} ${path}`));
+  if (total > lines.length) lines.push(`… and ${total - lines.length} more`);
+  return lines;
+}
+
+async function compareForks(context: Context, checkpoints: Checkpoints, word: string): Promise<number> {
+  const { id } = await findSandbox(context, word);
+  const found = await checkpoints.compare(id, { signal: context.signal });
+  const servers = found.servers.map(({ name, one, other }) =>
+    plain(`server ${name}: ${one?.state ?? 'none'} → ${other?.state ?? 'none'}`),
+  );
+  return context.show(found, ...linesOf(found), ...servers);
+}
 
 /** By a checkpoint of the present, which is deleted again. */
 async function changesUntilNow(

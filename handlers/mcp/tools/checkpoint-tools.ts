@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { plainText } from '#base/plain-text.ts';
 import { performerOf } from '#core/callers.ts';
 import type { CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
 import { type Fork, forkCheckpoint } from '#core/checkpoints/fork-checkpoint.ts';
@@ -6,8 +7,9 @@ import { forkWithApproval } from '#core/checkpoints/fork-with-approval.ts';
 import { restoreCheckpoint } from '#core/checkpoints/restore-checkpoint.ts';
 import { takeCheckpoint } from '#core/checkpoints/take-checkpoint.ts';
 import { createRun } from '#core/runs/create-run.ts';
+import { compare, Comparison, findCompared } from '../../sandboxes/compare-route.ts';
 import { checkpointsOf, findCheckpoint } from '../../sandboxes/find-checkpoint.ts';
-import { defineTool, type ToolContext } from '../mcp-tool.ts';
+import { defineTool, fitting, type ToolContext } from '../mcp-tool.ts';
 import { reportWaiting } from './preview-tools.ts';
 import { runId, runOf, sandboxOf } from './run-sandbox-tool.ts';
 
@@ -97,7 +99,7 @@ export const forkTool = defineTool({
   name: 'fork',
   title: 'Fork the sandbox',
   description:
-    'Make sandboxes with the same files and declared servers, to try several ways, without variables and approvals. A person may have to approve it.',
+    'Make sandboxes with the same files and declared servers, to try several ways, without its variables. A person may have to approve it.',
   input: z.strictObject({
     run_id: runId,
     count: z.number().int().min(1).max(MAX_FORKS).default(1),
@@ -150,3 +152,43 @@ async function withRun(
   const { run } = await createRun(services, caller, asked, signal);
   return { sandbox_id: sandbox.id, run_id: run.id };
 }
+
+/** Characters of JSON. */
+const MAX_JSON_CHARS = 10_000;
+
+export const compareForksTool = defineTool({
+  name: 'compare_forks',
+  title: 'Compare with a fork',
+  description: 'Files and servers that differ from the sandbox to a fork. For pages, look at each.',
+  input: z.strictObject({
+    run_id: runId,
+    fork: z.string().max(400).describe('Its sandbox_id'),
+  }),
+  output: z.object({
+    total: z.number().int(),
+    changes: z.array(z.object({ path: z.string(), change: z.string() })),
+    servers: Comparison.shape.servers,
+  }),
+  annotations: { readOnlyHint: true },
+  async run({ run_id, fork }, context) {
+    const { services, caller, signal } = context;
+    const one = await sandboxOf(context, run_id);
+    const other = await findCompared(services, caller, one, fork);
+    const found = await compare(services, [one, other], [], signal);
+    const changes = fitting(
+      found.changes.map(({ path, change }) => ({ path: plainText(path, 400), change })),
+      MAX_JSON_CHARS,
+    );
+    const files = changes.map(({ path, change }) => `${change} ${path}`);
+    if (found.total > changes.length) files.push(`… and ${found.total - changes.length} more`);
+    const servers = found.servers.map(
+      ({ name, one: here, other: there }) =>
+        `server ${name}: ${here?.state ?? 'none'} here, ${there?.state ?? 'none'} there`,
+    );
+    const lines = [...files, ...servers];
+    return {
+      data: { total: found.total, changes, servers: fitting(found.servers, MAX_JSON_CHARS) },
+      text: lines.length === 0 ? 'Nothing differs.' : lines.join('\n'),
+    };
+  },
+});

@@ -50,13 +50,25 @@ export function mcpCheckpoints(porthole: () => TestHost, { overHttp }: McpClient
         const file = { run_id: fork.run_id, path: 'a' };
         expect((await callTool(owner, 'read_file', file)).text).toContain('shared');
       }
+      const [first, second] = forks;
+      await callTool(owner, 'write_file', { run_id: first?.run_id, path: 'b', content: 'new' });
+      const compared = await callTool(owner, 'compare_forks', { run_id, fork: first?.sandbox_id });
+      expect([compared.text, compared.structuredContent]).toMatchObject([
+        'added b',
+        { total: 1, changes: [{ path: 'b', change: 'added' }], servers: [] },
+      ]);
+      const same = await callTool(owner, 'compare_forks', { run_id, fork: second?.sandbox_id });
+      expect(same.text).toBe('Nothing differs.');
+      const unrelated = await makeRun(porthole(), ALICE);
+      const refused = await callTool(owner, 'compare_forks', { run_id, fork: unrelated.sandboxId });
+      expect(refusal(refused)[0]).toBe('invalid_request');
       const other = await overHttp(BOB);
       expect(refusal(await callTool(other, 'fork', { run_id }))[0]).toBe('foreign_run');
     });
 
     test('fork for an agent only what its owner approves, each time, and give it no access', async () => {
       // An option that opens previews without a question makes no sandboxes.
-      const { runId, agentToken } = await makeRun(porthole(), ALICE, { auto_approve_tools: true });
+      const { runId, sandboxId, agentToken } = await makeRun(porthole(), ALICE, { auto_approve_tools: true });
       const agent = await overHttp(agentToken);
       const decideOn = async (count: number, decision: string) => {
         const asked = (await approvalsAsked(porthole(), runId, { count, token: ALICE })).at(-1);
@@ -72,6 +84,13 @@ export function mcpCheckpoints(porthole: () => TestHost, { overHttp }: McpClient
       const asAgent = await porthole().call('GET', `/v1/sandbox/${fork}/checkpoints`, { token: agentToken });
       expect(asAgent.status).toBe(404);
       expect((await porthole().call('GET', `/v1/sandbox/${fork}`, { token: ALICE })).status).toBe(200);
+      expect((await callTool(agent, 'compare_forks', { fork })).text).toBe('Nothing differs.');
+      const texts = { body: { with: fork, texts: ['a'] }, token: agentToken };
+      const path = `/v1/sandbox/${sandboxId}/compare`;
+      expect((await porthole().call('POST', path, texts)).json<{ code: string }>().code).toBe('forbidden');
+      const foreign = await makeRun(porthole(), ALICE);
+      const refused = await callTool(agent, 'compare_forks', { fork: foreign.sandboxId });
+      expect(refusal(refused)[0]).toBe('sandbox_not_found');
       const second = callTool(agent, 'fork', { count: 2 });
       await decideOn(2, 'deny');
       expect(refusal(await second)[0]).toBe('approval_denied');

@@ -164,6 +164,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     checkpointChanges: withCheckpoint(),
     restoreCheckpoint: withCheckpoint({}),
     forkCheckpoint: withCheckpoint({}),
+    compareSandboxes: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { with: sandboxId } }),
     waitForPort: async ({ sandboxId }) => ({
       params: { id: sandboxId, port: '9' },
       body: { state: 'closed' },
@@ -199,6 +200,11 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     signIn: async () => ({ body: { key: ALICE } }),
     startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     startAgentPreview: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
+    comparePages: async (made) => {
+      await withPreview(made);
+      const { sandboxId } = made;
+      return { params: { id: sandboxId }, body: { with: sandboxId, port: 3000 } };
+    },
     lookAtPage: withPreview,
     checkPage: withPreview,
     findPageElement: async (run) => ({ ...(await withPreview(run)), body: { point: { x: 1, y: 1 } } }),
