@@ -98,6 +98,58 @@ describe('porthole up', () => {
     await client.sandboxes.at(line.sandbox_id ?? '').delete();
   });
 
+  test('gives the server variables of options, files and this shell, and shows their values nowhere', async () => {
+    const folder = await project('variables', {
+      'server.cjs': `const { A, B, C, D } = process.env;
+require('node:http').createServer((_, response) => response.end(JSON.stringify({ A, B, C, D }))).listen(process.env.PORT);`,
+    });
+    const file = join(root, 'variables.env');
+    await writeFile(file, '# ours\nA=secret-of-file\nexport B="secret b"\n');
+    const command = ['up', folder, '--json', '--port', '4324'];
+    const server = ['--', 'node', 'server.cjs'];
+    const given = ['--env-from', file, '--env', 'A=secret-of-option', '--env', 'C'];
+    const { code, stdout, stderr } = await porthole([...command, ...given, ...server], {
+      ...environment,
+      C: 'secret-of-shell',
+    });
+    expect([code, stderr]).toEqual([0, '']);
+    const line = linesOf(stdout).at(-1) as Line;
+    expect(JSON.parse(await seen(line))).toEqual({
+      A: 'secret-of-option',
+      B: 'secret b',
+      C: 'secret-of-shell',
+    });
+    const sandbox = client.sandboxes.at(line.sandbox_id ?? '');
+    const titles = await sandbox.exec(['sh', '-c', "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"]).text();
+    const shown = [stdout, titles, JSON.stringify(await sandbox.servers.list()), ...host.logged];
+    expect(shown.join('\n')).not.toContain('secret');
+    await sandbox.stop();
+    // Each `up` says all variables of the server.
+    const again = await ready(...command, '--env', 'D=', ...server);
+    expect(JSON.parse(await seen(again))).toEqual({ D: '' });
+    await sandbox.delete();
+  });
+
+  test.each([
+    [['--env', '=secret'], '--env must be NAME or NAME=VALUE, got the name "".'],
+    [['--env', 'A B=secret'], '--env must be NAME or NAME=VALUE, got the name "A B".'],
+    [
+      ['--env', 'NOT_HERE'],
+      '--env NOT_HERE: there is no such variable here. Give it a value: --env NOT_HERE=…',
+    ],
+    [['--env-from', '/nowhere/.env'], '--env-from /nowhere/.env cannot be read (ENOENT).'],
+  ])('refuses %j before anything is made, without the value', async (words, message) => {
+    const folder = await project(`refused-${words.join('').replaceAll('/', '')}`, { 'index.html': 'x' });
+    const { code, stderr } = await porthole(['up', folder, ...words], environment);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`porthole: ${message}`)]);
+    expect(stderr).not.toContain('secret');
+    const file = join(root, 'broken.env');
+    await writeFile(file, '1 secret=A\n');
+    const broken = await porthole(['up', folder, '--env-from', file], environment);
+    expect(broken.stderr).toContain(`--env-from ${file} has a line that is not NAME=VALUE.`);
+    expect(broken.stderr).not.toContain('secret');
+  });
+
   test('takes the port that the server chose, and prints its log', async () => {
     const script = `console.log('on its own port');
 require('node:http').createServer((_, response) => response.end('chosen')).listen(4321);`;

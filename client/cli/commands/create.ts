@@ -1,5 +1,6 @@
 import { type CommandSpec, UsageError } from '../command.ts';
-import { readDuration, readPairs, readTags } from '../read-values.ts';
+import { readDuration, readTags } from '../read-values.ts';
+import { readVariables } from '../read-variables.ts';
 import { NETWORK_OPTIONS, networkOf } from './network.ts';
 
 export const createCommand: CommandSpec = {
@@ -39,11 +40,7 @@ export const createCommand: CommandSpec = {
       memoryMb: number('memory', given.text('memory')),
       diskMb: number('disk', given.text('disk')),
     };
-    const env = readPairs(
-      'env',
-      given.texts('env').map((text) => fromHere(text, streams.environment)),
-      /=/,
-    );
+    const env = readVariables(given.texts('env'), streams.environment);
     const sandbox = await porthole.sandboxes.create({
       image: given.positionals[0],
       name: given.text('name'),
@@ -69,12 +66,4 @@ function number(option: string, text: string | undefined): number | undefined {
   throw new UsageError(
     `--${option} must be a positive number of at most nine digits, got ${JSON.stringify(text)}.`,
   );
-}
-
-/** Reads the value from the environment, so that a secret is not typed. */
-function fromHere(text: string, environment: Readonly<Record<string, string | undefined>>): string {
-  if (text.includes('=')) return text;
-  const value = environment[text];
-  if (value !== undefined) return `${text}=${value}`;
-  throw new UsageError(`--env ${text}: there is no such variable here. Give it a value: --env ${text}=…`);
 }

@@ -7,6 +7,7 @@ import type { Sandbox } from '../../resources/sandbox.ts';
 import type { NetworkOptions } from '../../resources/sandbox-info.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { readDuration } from '../read-values.ts';
+import { readEnvFiles, readVariables } from '../read-variables.ts';
 import { realFolder, sessionKeyOf, untilStopped } from '../hold-sandbox.ts';
 import { runFor } from '../run-of.ts';
 import { write } from '../print.ts';
@@ -44,6 +45,18 @@ export const upCommand: CommandSpec = {
       help: 'install dependencies even for a command after --',
     },
     'no-install': { type: 'boolean', help: 'install no dependencies' },
+    env: {
+      type: 'string',
+      multiple: true,
+      value: 'NAME[=VALUE]',
+      help: 'a variable of the server; without a value: copied from this shell',
+    },
+    'env-from': {
+      type: 'string',
+      multiple: true,
+      value: 'FILE',
+      help: 'variables of the server, NAME=VALUE',
+    },
     ...NETWORK_OPTIONS,
     keep: { type: 'boolean', help: 'at the end, or after a failure, leave everything running' },
     open: { type: 'boolean', help: 'open the preview in your browser' },
@@ -52,6 +65,7 @@ export const upCommand: CommandSpec = {
   examples: [
     ['porthole up', 'this folder'],
     ['porthole up --both', 'this folder, with what an agent edits in the sandbox'],
+    ['porthole up --env-from .env --env API_KEY', 'with variables, one of this shell'],
     ['porthole up ./app --port 4000 -- node server.js', 'a folder with a command'],
   ],
   takesRest: true,
@@ -65,6 +79,11 @@ async function up(context: Context): Promise<number> {
     throw new UsageError('--install and --no-install exclude each other: give one.');
   const found = await commandOf(context, folder);
   const timeoutMs = readDuration('timeout', given.text('timeout') ?? found.timeout ?? '60s') * 1_000;
+  const variables = {
+    ...(await readEnvFiles(given.texts('env-from'))),
+    ...readVariables(given.texts('env'), context.streams.environment),
+  };
+  const env = Object.keys(variables).length === 0 ? undefined : variables;
   const network = networkOf(given);
   const progress = new Progress(context, given.is('json'));
   const isKept = given.is('keep');
@@ -90,7 +109,8 @@ async function up(context: Context): Promise<number> {
     if (install !== undefined) await installDependencies(run, folder, install, { progress, signal, tool });
 
     const isStale = !isNew && found.needsRestart === true && first.sent + first.removed > 0;
-    const wanted: WantedServer = { name: 'up', ...found, command: withTool(found.command, tool), isStale };
+    const command = withTool(found.command, tool);
+    const wanted: WantedServer = { name: 'up', ...found, command, env, isStale };
     const { server, preview } = await progress.step(
       `Starting ${found.kind}`,
       (report) => awaitServer(run, wanted, { timeoutMs, signal, report }),

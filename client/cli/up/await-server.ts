@@ -23,6 +23,8 @@ export interface WantedServer {
   readonly command: string;
   readonly port: number;
   readonly cwd: string;
+  /** Of its command. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Whether it may run already, with files as they were before, and does not follow edits. */
   readonly isStale?: boolean;
 }
@@ -30,10 +32,10 @@ export interface WantedServer {
 /** Declares the server; replaces one with a different declaration. */
 export async function declareServer(
   run: Run,
-  { name, command, port, cwd }: WantedServer,
+  { name, command, port, cwd, env }: WantedServer,
   signal: AbortSignal,
 ): Promise<Server> {
-  const options: ServeOptions = { name, port, cwd: `/workspace/${cwd}`.replace(/\/$/, ''), signal };
+  const options: ServeOptions = { name, port, env, cwd: `/workspace/${cwd}`.replace(/\/$/, ''), signal };
   try {
     return await run.serve(command, options);
   } catch (error) {
