@@ -29,8 +29,7 @@ def test_shows_a_folder_as_a_live_preview(app: str) -> None:
     assert preview.fetch(method="POST", content="sent").text == "POST / sent"
     redirected = preview.fetch("/old")
     assert (redirected.text, str(redirected.url)) == ("GET /new ", f"{preview.url.rstrip('/')}/new")
-    limited = f"v1/previews/{preview.info['session_id']}/access"
-    preview._http.json("PUT", limited, json={"level": "owner"})
+    preview.sharing.set_access("owner")
     assert preview.fetch("/mine", method="POST", content="sent", headers={"a": "b"}).text == "POST /mine sent"
     assert preview.fetch("/mine").text == "GET /mine "
     assert [entry["name"] for entry in run.files.list()["entries"] if entry["name"].endswith(".log")] == []
@@ -39,6 +38,45 @@ def test_shows_a_folder_as_a_live_preview(app: str) -> None:
     assert package.run(run.id).sandbox.id == run.sandbox.id
     preview.stop()
     assert run.previews() == []
+
+
+def test_lets_others_in_by_level_name_and_link(porthole: Porthole, app: str) -> None:
+    run = porthole.run()
+    run.upload(app)
+    preview = run.serve(SERVE, port=3000).preview()
+    sharing = preview.sharing
+    assert sharing.access() == {"level": "link", "maximum": "link", "name": None, "url": None}
+    assert (sharing.get_pass(), sharing.links(), sharing.viewers()) == (None, [], [])
+
+    named = sharing.set_access("org", name="python-demo")
+    assert (named["level"], named["name"]) == ("org", "python-demo")
+    assert httpx.URL(named["url"] or "").host == "python-demo-preview.localhost"
+    assert sharing.set_access("password", password="open sesame")["name"] == "python-demo"
+    assert sharing.set_access("owner", name="")["name"] is None
+    assert isinstance(sharing.get_pass(), str)
+    with pytest.raises(PortholeError, match="at least 8 characters"):
+        sharing.set_access("password", password="short")
+
+    link = sharing.create_link("for carol", expires_in=3_600, max_uses=1, may_wake=True)
+    assert (link["label"], link["level"], link["max_uses"], link["may_wake"]) == ("for carol", "link", 1, True)
+    opened = httpx.URL(link["url"])
+    link_id, secret = opened.fragment.split(".")
+    asked = {"preview": opened.params["preview"], "link": link_id, "secret": secret}
+    page = httpx.URL(porthole.url).join("api/open")
+    entry = httpx.post(page, json=asked).json()
+    # As a browser does: the ticket goes to the host of the preview.
+    entered = preview._http.previews.post(
+        entry["enter_url"], data={"ticket": entry["ticket"], "path": "/"}, follow_redirects=False
+    )
+    assert entered.status_code == 303
+    same = porthole.sharing(preview.info["session_id"])
+    assert [(each["id"], each["uses"]) for each in same.links()] == [(link_id, 1)]
+    assert [each["link_id"] for each in same.viewers()] == [link_id]
+    assert "url" not in same.links()[0]
+    sharing.revoke_link(link_id)
+    assert sharing.links() == []
+    assert httpx.post(page, json=asked).status_code == 403
+    preview.stop()
 
 
 def test_repairs_an_app_with_what_check_finds(porthole: Porthole) -> None:

@@ -17,12 +17,14 @@ from ._async.files import AsyncFiles
 from ._async.processes import AsyncProcess
 from ._async.run import AsyncPreview, AsyncRun, AsyncServer
 from ._async.sandbox import AsyncCommand, AsyncDelegation, AsyncSandbox
+from ._async.sharing import AsyncPreviewSharing
 from ._async.terminal import AsyncTerminal
 from ._sync.client import Porthole, connect_from_config
 from ._sync.files import Files
 from ._sync.processes import Process
 from ._sync.run import Preview, Run, Server
 from ._sync.sandbox import Command, Delegation, Sandbox
+from ._sync.sharing import PreviewSharing
 from ._sync.terminal import Terminal
 from .errors import CommandFailed, PortholeError
 from .streams import CommandEvent, CommandResult, OutputEvent
@@ -55,6 +57,7 @@ __all__ = [
     "AsyncFiles",
     "AsyncPorthole",
     "AsyncPreview",
+    "AsyncPreviewSharing",
     "AsyncProcess",
     "AsyncRun",
     "AsyncSandbox",
@@ -70,6 +73,7 @@ __all__ = [
     "Porthole",
     "PortholeError",
     "Preview",
+    "PreviewSharing",
     "Process",
     "Run",
     "Sandbox",

@@ -15,6 +15,8 @@ OnExit = Literal["keep", "delete"]
 Sharing = Literal["private", "view", "work"]
 # Who may open a preview, from the strictest to the widest.
 AccessLevel = Literal["owner", "org", "signed_in", "password", "link"]
+# Who may use a link; `link`: everyone who has it.
+LinkLevel = Literal["org", "signed_in", "link"]
 # Of a policy: its port in this run, any port in this run, or any port in all your runs.
 PolicyScope = Literal["port", "run", "always"]
 # `once` approves this call alone.
@@ -72,6 +74,40 @@ class _PreviewInfo(TypedDict):
     started_at: str
     expires_at: str | None
     max_until: str | None
+
+
+class PreviewAccess(TypedDict):
+    level: AccessLevel
+    #: The widest level of the installation.
+    maximum: AccessLevel
+    name: str | None
+    #: None without a name, and at the level `link`.
+    url: str | None
+
+
+class PreviewLink(TypedDict):
+    id: str
+    label: str
+    level: LinkLevel
+    has_password: bool
+    may_wake: bool
+    uses: int
+    max_uses: int | None
+    created_by: str
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+
+
+class CreatedPreviewLink(PreviewLink):
+    url: str
+
+
+class PreviewViewer(TypedDict):
+    viewer: str
+    link_id: str | None
+    first_at: str
+    last_at: str
 
 
 class PreviewStart(TypedDict, total=False):

@@ -9,6 +9,7 @@ from ..types import Network, OnExit, PolicyInfo, Resources, RunInfo, SandboxInfo
 from .http import AsyncHttp
 from .run import AsyncRun
 from .sandbox import AsyncSandbox
+from .sharing import AsyncPreviewSharing
 
 
 class AsyncSandboxes:
@@ -243,6 +244,10 @@ class AsyncPorthole:
         return await self.runs.create(
             title=title, sandbox_id=sandbox_id, image=image, auto_approve_tools=auto_approve_tools
         )
+
+    def sharing(self, preview: str) -> AsyncPreviewSharing:
+        """Who may open a preview, by its `session_id`, also while it is stopped."""
+        return AsyncPreviewSharing(self._http, preview)
 
     async def agent_run(self, run_id: str) -> AsyncRun:
         """For agents: a run by its id, with its agent token as `api_key`.

@@ -32,6 +32,7 @@ from .files import AsyncFiles
 from .http import AsyncHttp
 from .processes import AsyncProcesses
 from .sandbox import AsyncCommand, AsyncPorts, AsyncSandbox, AsyncServers
+from .sharing import AsyncPreviewSharing
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,6 +45,8 @@ class AsyncPreview:
 
     def __init__(self, http: AsyncHttp, run_id: str, info: PreviewInfo, keep_alive: float) -> None:
         self.info = info
+        #: Its access level, links and visitors, for the owner of the run.
+        self.sharing = AsyncPreviewSharing(http, info["session_id"])
         self._http = http
         self._path = f"api/runs/{segment(run_id)}/sandbox"
         self._keep_alive: AsyncKeepAlive | None = None
@@ -99,7 +102,7 @@ class AsyncPreview:
         # A stream can be sent once only.
         if not is_refused or not isinstance(request.get("content"), (str, bytes, type(None))):
             return response
-        self._pass = await self._get_pass()
+        self._pass = await self.sharing.get_pass()
         return response if self._pass is None else await self._send(method, url, request)
 
     async def _send(self, method: str, url: httpx.URL, request: Mapping[str, Any]) -> httpx.Response:
@@ -107,16 +110,6 @@ class AsyncPreview:
         if self._pass is not None:
             headers["x-porthole-pass"] = self._pass
         return await self._http.previews.request(method, url, **{**request, "headers": headers})
-
-    async def _get_pass(self) -> str | None:
-        """None if everyone who has the URL may open it, or if the caller may not."""
-        try:
-            answer = await self._http.json("POST", f"v1/previews/{self._id}/pass", idempotent=True)
-        except PortholeError as error:
-            if error.status in (403, 404):
-                return None
-            raise
-        return cast("str | None", answer["pass"])
 
     async def touch(self) -> None:
         """Extends its expiry once."""
