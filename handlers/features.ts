@@ -46,6 +46,7 @@ import { viewerRoutes } from './runs/viewer-routes.ts';
 import { archiveRoutes } from './sandboxes/archive-routes.ts';
 import { checkpointRoutes } from './sandboxes/checkpoint-routes.ts';
 import { compareRoutes } from './sandboxes/compare-route.ts';
+import { forkRoutes } from './sandboxes/fork-routes.ts';
 import { imageRoutes } from './sandboxes/image-routes.ts';
 import { mountRoutes } from './sandboxes/mount-routes.ts';
 import { getQuotaRoute } from './sandboxes/quota-route.ts';
@@ -118,6 +119,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...portRoutes,
       ...sandboxStateRoutes,
       ...checkpointRoutes,
+      ...forkRoutes,
       ...compareRoutes,
       followSandboxRoute,
       ...imageRoutes,

@@ -23,6 +23,8 @@ export type {
 export interface ForkOptions extends CallOptions {
   /** How many sandboxes; at most 20. @default 1 */
   readonly count?: number | undefined;
+  /** Whether each gets a run with the previews of the original, at new URLs. @default false */
+  readonly previews?: boolean | undefined;
   /** Names of variables and secrets that the forks get, too. @default none */
   readonly variables?: readonly string[] | undefined;
 }
@@ -35,11 +37,13 @@ export interface CompareOptions extends CallOptions {
 /** What a sandbox can go back to. */
 export class Checkpoints {
   readonly #http: HttpClient;
+  readonly #sandbox: string;
   readonly #path: string;
   readonly #sandboxPath: string;
 
   constructor(http: HttpClient, sandboxPath: string) {
     this.#http = http;
+    this.#sandbox = sandboxPath;
     this.#path = `${sandboxPath}/checkpoints`;
     this.#sandboxPath = sandboxPath;
   }
@@ -84,9 +88,28 @@ export class Checkpoints {
   }
 
   /** New sandboxes with its files and servers, and why some could not be made. */
-  fork(id: string, { count = 1, variables = [], signal }: ForkOptions = {}): Promise<ForkedSandboxes> {
+  fork(
+    id: string,
+    { count = 1, previews = false, variables = [], signal }: ForkOptions = {},
+  ): Promise<ForkedSandboxes> {
     return this.#http.json<ForkedSandboxes>(`POST ${this.#of(id)}/fork`, {
-      json: { count, variables },
+      json: { count, previews, variables },
+      timeoutMs: 0,
+      signal,
+    });
+  }
+
+  /**
+   * Makes the files and servers those of a fork, after a checkpoint of the present. Previews keep
+   * their URLs. @param fork its id
+   * @throws PortholeError `invalid_request` for a sandbox that is not a fork of this one
+   */
+  keep(
+    fork: string,
+    { delete: ends = false, signal }: CallOptions & { readonly delete?: boolean | undefined } = {},
+  ): Promise<RestoredCheckpoint> {
+    return this.#http.json<RestoredCheckpoint>(`POST ${this.#sandbox}/keep`, {
+      json: { fork, delete: ends },
       timeoutMs: 0,
       signal,
     });

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Caller, performerOf } from '#core/callers.ts';
+import type { ErrorCode } from '#base/errors.ts';
 import { collectFamily } from '#core/checkpoints/collect-checkpoints.ts';
 import { CHECKPOINT_CAUSES, type CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
-import { forkCheckpoint } from '#core/checkpoints/fork-checkpoint.ts';
 import { EMPTY_MANIFEST, fileChanges } from '#core/checkpoints/manifest.ts';
 import { manifestOf, restoreCheckpoint } from '#core/checkpoints/restore-checkpoint.ts';
 import { takeCheckpoint } from '#core/checkpoints/take-checkpoint.ts';
@@ -15,16 +15,15 @@ import { changesFields, toChangesDto } from './changes-dto.ts';
 import { checkpointsOf, findCheckpoint } from './find-checkpoint.ts';
 import { GUEST_ERRORS, SandboxPath } from './sandbox-path.ts';
 
-const CHECKPOINTS = '/v1/sandbox/{id}/checkpoints';
-const MAX_FORKS = 20;
+export const CHECKPOINTS = '/v1/sandbox/{id}/checkpoints';
 
-const CheckpointPath = SandboxPath.extend({
+export const CheckpointPath = SandboxPath.extend({
   checkpoint: z.string().max(200).describe('Id of the checkpoint').meta({ pattern: ID_PATTERN }),
 });
 
 const Label = z.string().trim().min(1, 'must not be empty').max(200);
 
-const CheckpointDto = z
+export const CheckpointDto = z
   .object({
     id: z.string(),
     parent: z
@@ -50,7 +49,7 @@ const CheckpointDto = z
   })
   .meta({ id: 'Checkpoint' });
 
-function toDto(one: CheckpointRecord): z.infer<typeof CheckpointDto> {
+export function toCheckpointDto(one: CheckpointRecord): z.infer<typeof CheckpointDto> {
   return {
     id: one.id,
     parent: one.parentId,
@@ -70,7 +69,7 @@ function toDto(one: CheckpointRecord): z.infer<typeof CheckpointDto> {
 }
 
 /** The owner, and people with whom the work in the run is shared. */
-async function findRunning(services: Services, caller: Caller, id: string): Promise<SandboxRecord> {
+export async function findRunning(services: Services, caller: Caller, id: string): Promise<SandboxRecord> {
   const sandbox = await findSandbox(services, caller, id, { agents: true });
   return readySandbox(services, sandbox, { inspects: true });
 }
@@ -112,7 +111,7 @@ const createCheckpointRoute = defineRoute('createCheckpoint', 'POST', CHECKPOINT
     const { label = null, memory } = body;
     const asked = { label, cause: 'manual', memory, by: performerOf(caller) } as const;
     const { checkpoint } = await takeCheckpoint(deps, sandbox, asked, signal);
-    return json(200, toDto(checkpoint));
+    return json(200, toCheckpointDto(checkpoint));
   },
 });
 
@@ -136,7 +135,7 @@ const listCheckpointsRoute = defineRoute('listCheckpoints', 'GET', CHECKPOINTS, 
     const sandbox = await findSandbox(services, caller, params.id, { agents: true });
     const { checkpoints } = services.records;
     const [list, head] = await Promise.all([checkpoints.list(sandbox), checkpoints.head(sandbox)]);
-    return json(200, { checkpoints: list.map(toDto), current: head?.checkpointId ?? null });
+    return json(200, { checkpoints: list.map(toCheckpointDto), current: head?.checkpointId ?? null });
   },
 });
 
@@ -150,7 +149,7 @@ const getCheckpointRoute = defineRoute('getCheckpoint', 'GET', `${CHECKPOINTS}/{
   errors: ['sandbox_not_found', 'checkpoint_not_found'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id, { agents: true });
-    return json(200, toDto(await findCheckpoint(services, sandbox, params.checkpoint)));
+    return json(200, toCheckpointDto(await findCheckpoint(services, sandbox, params.checkpoint)));
   },
 });
 
@@ -216,7 +215,7 @@ const checkpointChangesRoute = defineRoute(
   },
 );
 
-const Restored = z
+export const Restored = z
   .object({
     checkpoint: z.string(),
     before: CheckpointDto.describe('What the sandbox was: restore it to go back'),
@@ -224,6 +223,19 @@ const Restored = z
     removed: z.number().int(),
   })
   .meta({ id: 'RestoredCheckpoint' });
+
+export const RESTORE_ERRORS: readonly ErrorCode[] = [
+  ...GUEST_ERRORS,
+  'checkpoints_not_supported',
+  'checkpoint_not_found',
+  'checkpoint_damaged',
+  'disk_full',
+  'payload_too_large',
+  'archive_error',
+  'conflict',
+  'workspace_archive_read_error',
+  'workspace_archive_write_error',
+];
 
 const restoreCheckpointRoute = defineRoute(
   'restoreCheckpoint',
@@ -240,18 +252,7 @@ const restoreCheckpointRoute = defineRoute(
     params: CheckpointPath,
     body: z.strictObject({}).optional(),
     responses: { 200: { description: 'Restored', schema: Restored } },
-    errors: [
-      ...GUEST_ERRORS,
-      'checkpoints_not_supported',
-      'checkpoint_not_found',
-      'checkpoint_damaged',
-      'disk_full',
-      'payload_too_large',
-      'archive_error',
-      'conflict',
-      'workspace_archive_read_error',
-      'workspace_archive_write_error',
-    ],
+    errors: RESTORE_ERRORS,
     async handle({ params, caller, signal }, services) {
       const deps = checkpointsOf(services);
       const sandbox = await findRunning(services, caller, params.id);
@@ -263,82 +264,10 @@ const restoreCheckpointRoute = defineRoute(
         performerOf(caller),
         signal,
       );
-      return json(200, { checkpoint: checkpoint.id, before: toDto(before), ...done });
+      return json(200, { checkpoint: checkpoint.id, before: toCheckpointDto(before), ...done });
     },
   },
 );
-
-const Forks = z
-  .object({
-    sandboxes: z.array(
-      z.object({
-        id: z.string(),
-        memory: z.boolean().describe('Whether the processes of the checkpoint go on in it'),
-        memory_error: z.string().optional().describe('Why not, if the checkpoint has them'),
-      }),
-    ),
-    errors: z
-      .array(z.object({ code: z.string(), error: z.string() }))
-      .describe('Why fewer than `count` were made'),
-  })
-  .meta({ id: 'ForkedSandboxes' });
-
-const forkCheckpointRoute = defineRoute('forkCheckpoint', 'POST', `${CHECKPOINTS}/{checkpoint}/fork`, {
-  tag: 'Checkpoints',
-  summary: 'Make sandboxes from a checkpoint',
-  description:
-    'Each is an independent sandbox with the files and declared servers of the checkpoint, and the image, sizes and network rules of the original: without its mounts, approvals and variables. A file with secrets in /workspace, such as `.env`, is copied.',
-  class: 'heavy',
-  params: CheckpointPath,
-  body: z
-    .strictObject({
-      count: z.number().int().min(1).max(MAX_FORKS, `must be at most ${MAX_FORKS}`).default(1),
-      variables: z
-        .array(z.string().max(256))
-        .max(264)
-        .default([])
-        .describe('Names of variables and secrets of the sandbox that the forks get, too'),
-      memory: z
-        .boolean()
-        .default(true)
-        .describe('Whether the processes of a checkpoint with memory go on, with their variables'),
-    })
-    .meta({ id: 'ForkCheckpointRequest', example: { count: 3 } }),
-  responses: { 200: { description: 'The forks', schema: Forks } },
-  errors: [
-    'sandbox_not_found',
-    'checkpoints_not_supported',
-    'checkpoint_not_found',
-    'checkpoint_damaged',
-    'quota_exceeded',
-    'capacity_exceeded',
-    'image_not_supported',
-    'archive_error',
-    'workspace_archive_write_error',
-    'exec_transport_error',
-  ],
-  async handle({ params, body, caller, signal }, services) {
-    const deps = checkpointsOf(services);
-    const sandbox = await findSandbox(services, caller, params.id);
-    const checkpoint = await findCheckpoint(services, sandbox, params.checkpoint);
-    const forks = await forkCheckpoint(
-      deps,
-      sandbox,
-      checkpoint,
-      { ...body, by: performerOf(caller) },
-      signal,
-    );
-    const errors = forks.flatMap((fork) => ('error' in fork ? [fork.error] : []));
-    return json(200, {
-      sandboxes: forks.flatMap((fork) =>
-        'sandbox' in fork
-          ? [{ id: fork.sandbox.id, memory: fork.memory, memory_error: fork.memoryError }]
-          : [],
-      ),
-      errors: errors.map(({ code, message }) => ({ code, error: message })),
-    });
-  },
-});
 
 export const checkpointRoutes = [
   createCheckpointRoute,
@@ -347,5 +276,4 @@ export const checkpointRoutes = [
   deleteCheckpointRoute,
   checkpointChangesRoute,
   restoreCheckpointRoute,
-  forkCheckpointRoute,
 ];

@@ -24,7 +24,12 @@ const CALLERS = [
 ];
 
 /** They end the sandbox, or restart each server that earlier routes have declared in it. */
-const OWN_SANDBOX: ReadonlySet<string> = new Set(['deleteSandbox', 'restoreCheckpoint', 'forkCheckpoint']);
+const OWN_SANDBOX: ReadonlySet<string> = new Set([
+  'deleteSandbox',
+  'restoreCheckpoint',
+  'forkCheckpoint',
+  'keepFork',
+]);
 
 /** Parses the table: the status by caller, by route. */
 function readTable(): { readonly callers: readonly string[]; readonly rows: ReadonlyMap<string, number[]> } {

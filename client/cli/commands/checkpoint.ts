@@ -1,4 +1,9 @@
-import type { Checkpoint, CheckpointChanges, Checkpoints } from '../../resources/checkpoints.ts';
+import type {
+  Checkpoint,
+  CheckpointChanges,
+  Checkpoints,
+  RestoredCheckpoint,
+} from '../../resources/checkpoints.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { findSandbox } from '../hold-sandbox.ts';
 import { plain, showTable } from '../print.ts';
@@ -38,9 +43,7 @@ export const checkpointCommand: CommandSpec = {
     const restored = given.text('restore');
     if (restored !== undefined) {
       const done = await checkpoints.restore(restored, { signal });
-      await note(
-        plain(`${done.written} written, ${done.removed} removed. Go back with --restore ${done.before.id}`),
-      );
+      await note(restoredNote(done));
       return show(done, done.checkpoint);
     }
     const made = await checkpoints.create({ label, signal });
@@ -48,6 +51,11 @@ export const checkpointCommand: CommandSpec = {
     return show(made, made.id);
   },
 };
+
+function restoredNote({ written, removed, before }: RestoredCheckpoint): string {
+  const back = `porthole checkpoint … --restore ${before.id}`;
+  return plain(`${written} written, ${removed} removed. Go back with ${back}`);
+}
 
 async function listCheckpoints(context: Context, checkpoints: Checkpoints): Promise<number> {
   const list = await checkpoints.list({ signal: context.signal });
@@ -79,7 +87,8 @@ export const forkCommand: CommandSpec = {
   name: 'fork',
   usage: '<sandbox> [checkpoint]',
   summary: 'make sandboxes with the files and servers of another one',
-  details: 'Without a checkpoint, one is made of the present. Prints the ids of the new sandboxes.',
+  details:
+    'Without a checkpoint, one is made of the present. Prints the ids of the new sandboxes, and the URLs of their previews.',
   options: {
     count: { type: 'string', value: 'N', help: 'how many, at most 20; default 1' },
     variable: {
@@ -88,19 +97,37 @@ export const forkCommand: CommandSpec = {
       multiple: true,
       help: 'a variable or secret that they get, too; default none',
     },
+    previews: { type: 'boolean', help: 'open the previews of the original in each, at new URLs' },
+    keep: { type: 'string', value: 'FORK', help: 'go over to this fork instead; previews keep their URLs' },
+    delete: { type: 'boolean', help: 'with --keep: delete the fork then' },
   },
   examples: [
     ['porthole fork try --count 3', 'three copies to try three ways'],
+    ['porthole fork try --count 3 --previews', 'with a live page of each'],
+    ['porthole fork try --keep FORK --delete', 'keep the best one'],
     ['porthole fork try ckp_01… --variable API_URL', 'as it was, with one variable'],
   ],
   async run(context) {
     const { given, signal, show, note } = context;
     const count = readCount(given.text('count'));
+    const kept = given.text('keep');
+    if (kept === undefined && given.is('delete')) throw new UsageError('--delete goes with --keep.');
     const { checkpoints } = await findSandbox(context);
+    if (kept !== undefined) {
+      const { id: fork } = await findSandbox(context, kept);
+      const done = await checkpoints.keep(fork, { delete: given.is('delete'), signal });
+      await note(restoredNote(done));
+      return show(done, fork);
+    }
     const id = given.positionals[1] ?? (await checkpoints.create({ label: 'fork', signal })).id;
-    const forks = await checkpoints.fork(id, { count, variables: given.texts('variable'), signal });
+    const asked = { count, previews: given.is('previews'), variables: given.texts('variable'), signal };
+    const forks = await checkpoints.fork(id, asked);
     for (const { error } of forks.errors) await note(plain(`porthole: ${error}`));
-    await show(forks, ...forks.sandboxes.map((each) => each.id));
+    const lines = forks.sandboxes.map(({ id: fork, previews }) => [
+      fork,
+      ...previews.map(({ port, url }) => `${port} ${url ?? 'without a URL'}`),
+    ]);
+    await show(forks, ...lines.map((each) => each.join('  ')));
     return forks.errors.length === 0 ? 0 : 1;
   },
 };

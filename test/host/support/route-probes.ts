@@ -164,6 +164,13 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     checkpointChanges: withCheckpoint(),
     restoreCheckpoint: withCheckpoint({}),
     forkCheckpoint: withCheckpoint({}),
+    async keepFork(run) {
+      const { params } = await withCheckpoint()(run);
+      const path = `/v1/sandbox/${run.sandboxId}/checkpoints/${params?.['checkpoint']}/fork`;
+      const forked = await porthole.call('POST', path, { token: ALICE, body: {} });
+      const [fork] = forked.json<{ sandboxes: { id: string }[] }>().sandboxes;
+      return { params: { id: run.sandboxId }, body: { fork: fork?.id } };
+    },
     compareSandboxes: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { with: sandboxId } }),
     waitForPort: async ({ sandboxId }) => ({
       params: { id: sandboxId, port: '9' },
