@@ -1,6 +1,8 @@
 import { useState } from 'react';
 import { plainText } from '../../../base/plain-text.ts';
 import { call } from '../api/client.ts';
+import { Checkpoints } from '../checkpoints/checkpoints.tsx';
+import { ForkPages } from '../checkpoints/fork-pages.tsx';
 import { Files } from '../files/files.tsx';
 import { Inbox } from '../inbox/inbox.tsx';
 import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
@@ -27,6 +29,9 @@ export function RunPage({ id }: { readonly id: string }) {
   const { events, last, live } = useRunEvents(id);
   const ports = portChanges(events);
   const [connecting, setConnecting] = useState(false);
+  /** Its pages load again: they may show the files of before. */
+  const [restores, setRestores] = useState(0);
+  const onRestored = () => setRestores((count) => count + 1);
   const isOnlyUser = useIsOnlyUser();
   const {
     value: run,
@@ -109,7 +114,11 @@ export function RunPage({ id }: { readonly id: string }) {
           main="preview"
           counts={{ timeline: events.length }}
           panes={{
-            preview: <Previews run={run} seen={last} ports={ports} events={events} />,
+            preview: (
+              <ForkPages sandboxId={run.sandbox_id} onKept={onRestored}>
+                <Previews key={restores} run={run} seen={last} ports={ports} events={events} />
+              </ForkPages>
+            ),
             terminal: isRunning ? (
               <TerminalPane sandboxId={run.sandbox_id} what="run" onOver={lookAgain} />
             ) : (
@@ -135,7 +144,12 @@ export function RunPage({ id }: { readonly id: string }) {
               />
             ),
             details: <RunDetails run={run} sandbox={sandbox} />,
-            timeline: <Timeline runId={id} owner={run.owner} events={events} />,
+            timeline: (
+              <>
+                <Checkpoints run={run} seen={last} events={events} onRestored={onRestored} />
+                <Timeline runId={id} owner={run.owner} events={events} />
+              </>
+            ),
           }}
         />
       </PageRightsContext>

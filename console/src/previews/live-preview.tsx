@@ -243,7 +243,10 @@ const AGAIN_MS = 10_000;
  * Sends a keepalive every minute while the preview is visible.
  * @returns its expiry without another one, null: never; and why they fail, if they do
  */
-function useKeepalive(runId: string, { session_id: token, expires_at: notice, preview_url: url }: Preview) {
+export function useKeepalive(
+  runId: string,
+  { session_id: token, expires_at: notice, preview_url: url }: Preview,
+) {
   const [expiry, setExpiry] = useState(notice);
   const { value: kept, problem } = usePolled(
     (signal) =>

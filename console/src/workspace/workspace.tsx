@@ -18,7 +18,7 @@ export const PANE_NAMES = {
 } as const;
 export type PaneId = keyof typeof PANE_NAMES;
 
-const PHONE = matchMedia('(max-width: 680px)');
+export const PHONE = matchMedia('(max-width: 680px)');
 
 function onPhone(listener: () => void): () => void {
   PHONE.addEventListener('change', listener);
