@@ -113,7 +113,12 @@ export interface Services {
       }
     | undefined;
   /** Where checkpoints are kept; undefined: nowhere. */
-  readonly checkpoints: Pick<CheckpointDeps, 'store' | 'limits'> | undefined;
+  readonly checkpoints:
+    | (Pick<CheckpointDeps, 'store' | 'limits'> & {
+        /** What makes one without a request; undefined: nothing. */
+        readonly automatic: { readonly commands: readonly string[] } | undefined;
+      })
+    | undefined;
   readonly schemas: SchemaValidator;
   readonly editor: EditorOptions;
   readonly toolPrograms: () => Promise<ToolPrograms>;

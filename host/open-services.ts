@@ -318,9 +318,10 @@ async function openCheckpoints(
   folder: () => Promise<string>,
 ): Promise<Services['checkpoints']> {
   const limits = { maxBytes: config.checkpointBytes };
-  if (bucket !== undefined) return { store: bucket, limits };
+  const automatic = config.autoCheckpoints ? { commands: config.checkpointCommands } : undefined;
+  if (bucket !== undefined) return { store: bucket, limits, automatic };
   if (!isOnOneMachine(config)) return undefined;
-  return { store: folderArchiveStore(await folder()), limits };
+  return { store: folderArchiveStore(await folder()), limits, automatic };
 }
 
 /** Archives workspaces in the configured bucket, and counts the outcomes. */

@@ -107,6 +107,17 @@ export function sandboxEventRecords(session: SqlSession): SandboxEventRecords {
         return all(found.orderBy('seq', 'desc').limit(limit), toEvent);
       }),
 
+    lastChanges: (from) =>
+      repeatable((db) => {
+        const found = db
+          .selectFrom('sandbox_events')
+          .select(({ fn }) => ['sandbox_id', fn.max('at').as('last')])
+          .where('at', '>=', instantText(from))
+          .where('type', 'in', ['exec', 'file_written', 'file_deleted']);
+        const grouped = found.groupBy('sandbox_id').orderBy('last');
+        return all(grouped, ({ sandbox_id, last }) => ({ sandboxId: sandbox_id, at: new Date(last) }));
+      }),
+
     watch: (sandboxId, wake) => notifier.watch(notifierOf(sandboxId), wake),
 
     forget: (before) =>

@@ -49,22 +49,46 @@ export interface TakenCheckpoint {
  * @throws PortholeError `disk_full` over the owner's limit, `memory_not_supported` if memory is
  * required, `payload_too_large`, `archive_error`, and what the provider throws
  */
-export function takeCheckpoint(
+export async function takeCheckpoint(
   deps: CheckpointDeps,
   sandbox: SandboxRecord,
   asked: AskedCheckpoint,
   signal?: AbortSignal,
 ): Promise<TakenCheckpoint> {
-  // A mutex of this process; two processes store the same blocks twice.
-  return oneAtATime(deps.records.checkpoints, sandbox.id, () => take(deps, sandbox, asked, signal));
+  const taken = await inTurn(deps, sandbox, { ...asked, isOnlyForChanges: false }, signal);
+  return taken as TakenCheckpoint;
+}
+
+/** Like `takeCheckpoint`. Undefined, and nothing stored, if no file differs from the last one. */
+export function takeIfChanged(
+  deps: CheckpointDeps,
+  sandbox: SandboxRecord,
+  asked: AskedCheckpoint,
+  signal?: AbortSignal,
+): Promise<TakenCheckpoint | undefined> {
+  return inTurn(deps, sandbox, { ...asked, isOnlyForChanges: true }, signal);
+}
+
+interface Wanted extends AskedCheckpoint {
+  readonly isOnlyForChanges: boolean;
+}
+
+/** A mutex of this process; two processes store the same blocks twice. */
+function inTurn(
+  deps: CheckpointDeps,
+  sandbox: SandboxRecord,
+  wanted: Wanted,
+  signal: AbortSignal | undefined,
+): Promise<TakenCheckpoint | undefined> {
+  return oneAtATime(deps.records.checkpoints, sandbox.id, () => take(deps, sandbox, wanted, signal));
 }
 
 async function take(
   deps: CheckpointDeps,
   sandbox: SandboxRecord,
-  { label, cause, by, memory: wish = false }: AskedCheckpoint,
+  { label, cause, by, memory: wish = false, isOnlyForChanges }: Wanted,
   signal: AbortSignal | undefined,
-): Promise<TakenCheckpoint> {
+): Promise<TakenCheckpoint | undefined> {
   const { records, store, clock, ids, limits } = deps;
   const stored = await records.checkpoints.storedBytes(sandbox.owner);
   if (stored >= limits.maxBytes) throw overLimit(limits);
@@ -100,6 +124,12 @@ async function take(
   });
   try {
     let tree = await readTree(deps.sandboxes, sandbox.id, known.made, writer, signal);
+    if (isOnlyForChanges && known.parentId !== null && fileChanges(known.head, tree.manifest).length === 0) {
+      await writer.abort(new Error('nothing has changed'));
+      await removeObjects(store, ref);
+      await records.checkpoints.remove([id]);
+      return undefined;
+    }
     const room = limits.maxBytes - stored - writer.size;
     const memory = await saveMemory(deps, sandbox.id, ref, wish, room);
     let isConsistent = tree.unsettled === 0;

@@ -57,6 +57,8 @@ export interface SandboxEventRecords {
     from: Date,
     limit: number,
   ): Promise<readonly SandboxEvent[]>;
+  /** When a command ended or a file changed last, in each sandbox in which that was since then. */
+  lastChanges(from: Date): Promise<readonly { readonly sandboxId: string; readonly at: Date }[]>;
   /** Deletes events older than `before`; returns how many. */
   forget(before: Date): Promise<number>;
 }

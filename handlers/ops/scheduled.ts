@@ -1,4 +1,5 @@
 import { endApprovals } from '#core/approvals/wait-for-approval.ts';
+import { checkpointEdits } from '#core/checkpoints/automatic-checkpoints.ts';
 import { collectCheckpoints } from '#core/checkpoints/collect-checkpoints.ts';
 import { presentSince } from '#core/runs/run-viewers.ts';
 import { keptSince } from '#core/pages/look-store.ts';
@@ -8,6 +9,7 @@ import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
 import { collectOrphans, type OrphanReport } from '#core/sandboxes/collect-orphans.ts';
 import { keepLifecycle, type LifecycleDeps, type LifecyclePass } from '#core/sandboxes/lifecycle-pass.ts';
 import type { WarmPoolStats } from '#core/sandboxes/warm-pool.ts';
+import { automaticOf } from '../sandboxes/checkpoint-triggers.ts';
 import type { Services } from '../services.ts';
 
 type LifecycleServices = Pick<
@@ -23,6 +25,7 @@ type LifecycleServices = Pick<
   | 'collectsOrphans'
   | 'archives'
   | 'checkpoints'
+  | 'ids'
   | 'log'
 >;
 
@@ -45,6 +48,12 @@ export async function runLifecyclePass(
   const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep, reconcile }, signal);
   const orphans = collectsOrphans ? await collectOrphans(controlled, signal) : NO_ORPHANS;
   await forgetOld(services);
+  const automatic = automaticOf(services);
+  if (automatic !== undefined) {
+    await checkpointEdits(automatic, signal).catch((err: unknown) =>
+      log.error({ err }, 'sandboxes with edits not found: the next pass tries again'),
+    );
+  }
   if (services.checkpoints !== undefined) {
     // Its bucket may be away; sandboxes do not wait for it.
     await collectCheckpoints({ ...services, ...services.checkpoints }).catch((err: unknown) =>

@@ -14,6 +14,7 @@ import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 import { PORT_MESSAGE, portNumber } from '../http/read-input.ts';
 import { ALIAS, ID_PATTERN, json } from '../route.ts';
+import { checkpointAtApproval } from '../sandboxes/checkpoint-triggers.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 import type { Services } from '../services.ts';
 import { PageResultDto, toPageResultDto } from '../pages/page-dto.ts';
@@ -252,7 +253,11 @@ const startAgentPreviewRoute = defineRunRoute('startAgentPreview', 'POST', PREVI
   async handle({ body, caller, signal }, run, services) {
     const { check, ...start } = body;
     const asked = { run, by: actorOn(run, caller) };
-    const started = await startAgentPreview(services, { ...asked, ...start }, { signal });
+    const started = await startAgentPreview(
+      services,
+      { ...asked, ...start },
+      { signal, onWaiting: () => checkpointAtApproval(services, asked.run.sandboxId) },
+    );
     return startedAnswer(services, started, { ...asked, check }, signal);
   },
 });

@@ -3,6 +3,7 @@ import { actorOn } from '#core/callers.ts';
 import { shareAgentPreview } from '#core/previews/share-agent-preview.ts';
 import { portText } from '../http/read-input.ts';
 import { json } from '../route.ts';
+import { checkpointAtApproval } from '../sandboxes/checkpoint-triggers.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 import { CreatedLinkDto, LinkFields, toCreatedLinkDto } from './access-routes.ts';
 
@@ -36,7 +37,7 @@ export const shareAgentPreviewRoute = defineRunRoute(
       const shared = await shareAgentPreview(
         services,
         { ...asked, expiresIn, maxUses, mayWake, run, targetPort: params.port, by: actorOn(run, caller) },
-        { signal },
+        { signal, onWaiting: () => checkpointAtApproval(services, run.sandboxId) },
       );
       return json(201, toCreatedLinkDto(services, shared, headers['host']), { 'cache-control': 'no-store' });
     },

@@ -12,6 +12,7 @@ import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { errorFrame, eventStream, frame } from '../http/event-stream-response.ts';
 import { prefers } from '../http/response-headers.ts';
 import { defineRoute, json } from '../route.ts';
+import { checkpointAtCommand } from '../sandboxes/checkpoint-triggers.ts';
 import { blockedFrom, BlockedHostDto } from '../sandboxes/blocked-hosts.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { checkSessionHeader } from './exec-session-routes.ts';
@@ -179,6 +180,7 @@ export const execCommandRoute = defineRoute('execCommand', 'POST', '/v1/sandbox/
     if (caller.kind === 'delegate') checkCommand(caller.grant, body.argv, { sessionId });
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const timeoutMs = body.timeout_ms ?? undefined;
+    await checkpointAtCommand(services, sandbox.id, body.argv, signal);
     const blocked = blockedFrom(services, sandbox.id);
     const command = executeCommand(
       services,

@@ -87,6 +87,9 @@ function shape(env: Environment) {
     }),
     /** Of all checkpoints of one owner. */
     checkpointBytes: env.PORTHOLE_CHECKPOINTS_MIB * MIB,
+    autoCheckpoints: env.PORTHOLE_AUTO_CHECKPOINTS,
+    /** Each is the first words of commands. */
+    checkpointCommands: env.PORTHOLE_CHECKPOINT_COMMANDS,
     runSharing: env.PORTHOLE_RUN_SHARING,
     pool: Object.freeze({
       warmTarget: env.WARM_POOL_TARGET,

@@ -234,6 +234,23 @@ export const EnvironmentSchema = z.object({
     .describe(
       'What all checkpoints of one owner may take, in MiB. They are in the bucket of archives, on one machine without one in the data folder',
     ),
+  PORTHOLE_AUTO_CHECKPOINTS: flag
+    .default(false)
+    .describe(
+      'Make a checkpoint without a request: at the end of a burst of edits, when an agent asks for an approval, and before a command of PORTHOLE_CHECKPOINT_COMMANDS. The last 10 of a sandbox are kept',
+    ),
+  PORTHOLE_CHECKPOINT_COMMANDS: z
+    .string()
+    .default('')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((line) => line.trim())
+        .filter((line) => line !== ''),
+    )
+    .describe(
+      'With PORTHOLE_AUTO_CHECKPOINTS: the first words of commands before which a checkpoint is made, separated by commas: git reset,rm -rf. A command waits 10 seconds at most',
+    ),
   PORTHOLE_RUN_SHARING: z
     .enum(SHARING)
     .default('private')

@@ -128,7 +128,7 @@ export const forkTool = defineTool({
         ? await fork()
         : await forkWithApproval(services, { run, count, checkpoint: named }, fork, {
             signal,
-            onWaiting: (approval) => reportWaiting(context, approval),
+            onWaiting: (approval) => reportWaiting(context, run, approval),
           });
     const made = await Promise.all(
       forks.flatMap((each) => ('sandbox' in each ? [withRun(context, each, run.title)] : [])),

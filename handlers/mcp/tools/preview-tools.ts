@@ -10,6 +10,7 @@ import { listPreviews, stopPreview } from '#core/previews/live-previews.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { shareAgentPreview } from '#core/previews/share-agent-preview.ts';
 import { startAgentPreview } from '#core/previews/start-agent-preview.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
 import { plainText } from '#base/plain-text.ts';
 import { LinkFields, toCreatedLinkDto } from '../../previews/access-routes.ts';
 import { DiagnosisDto, toDiagnosisDto } from '../../previews/diagnosis-route.ts';
@@ -20,6 +21,7 @@ import {
   toListedPreviewDto,
   toStartedPreviewDto,
 } from '../../previews/preview-routes.ts';
+import { checkpointAtApproval } from '../../sandboxes/checkpoint-triggers.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
 import { port, runId, runOf } from './run-sandbox-tool.ts';
 
@@ -43,7 +45,7 @@ export const startPreviewTool = defineTool({
     const started = await startAgentPreview(
       services,
       { run, targetPort: port, by },
-      { signal, onWaiting: (approval) => reportWaiting(context, approval) },
+      { signal, onWaiting: (approval) => reportWaiting(context, run, approval) },
     );
     const { preview } = started;
     const { readiness, page } = await awaitStarted(services, started, { run, by, check }, signal);
@@ -79,7 +81,7 @@ export const sharePreviewTool = defineTool({
     const shared = await shareAgentPreview(
       services,
       { ...asked, run, targetPort: port, expiresIn, maxUses, mayWake, by: actorOn(run, caller) },
-      { signal, onWaiting: (approval) => reportWaiting(context, approval) },
+      { signal, onWaiting: (approval) => reportWaiting(context, run, approval) },
     );
     const { url, id } = toCreatedLinkDto(services, shared, host);
     const data = { url, link_id: id };
@@ -96,8 +98,10 @@ function liveText(live: string, page: PageResult | undefined): string {
 /** Tells the client that the call waits for a person. */
 export function reportWaiting(
   context: ToolContext,
+  run: Pick<RunRecord, 'sandboxId'>,
   { id, message, requestedAt, expiresAt }: ApprovalRecord,
 ): void {
+  checkpointAtApproval(context.services, run.sandboxId);
   const seconds = Math.round((expiresAt.getTime() - requestedAt.getTime()) / 1_000);
   const until = expiresAt.toISOString();
   const request = `request ${displayId(id)}, until ${until}`;

@@ -4,6 +4,7 @@ import { awaitNetworkRequests, type NetworkRequest } from '#core/network/network
 import { executeCommand } from '#core/processes/execute-command.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import { publishCommand } from '#core/sandboxes/sandbox-event-publisher.ts';
+import { checkpointAtCommand } from '../../sandboxes/checkpoint-triggers.ts';
 import { blockedFrom, BlockedHostDto } from '../../sandboxes/blocked-hosts.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
 import { linkToWhole } from '../run-resources.ts';
@@ -103,6 +104,7 @@ export const runCommandTool = defineTool({
     const { services, signal } = context;
     const run = await runOf(context, run_id);
     const { id, env } = await sandboxOf(context, run.id);
+    await checkpointAtCommand(services, id, ['sh', '-c', command], signal);
     const blocked = blockedFrom(services, id);
     const attached = new AbortController();
     const abort = () => attached.abort(signal.reason);
