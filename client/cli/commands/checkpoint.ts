@@ -147,7 +147,7 @@ export const diffCommand: CommandSpec = {
   usage: '<sandbox> [checkpoint or sandbox] [later]',
   summary: 'list what differs between checkpoints of a sandbox, or between forks',
   details:
-    'Without a later one: what has changed until now; without any: since the newest one. With a fork: from the sandbox to it, and the servers that differ. A is added, M changed, D removed.',
+    'Without a later one: what has changed until now; without any: since the newest one. With a fork: what differs in it. A is added, M changed, D removed.',
   examples: [
     ['porthole diff try', 'what has changed since the last checkpoint'],
     ['porthole diff try ckp_01… ckp_02…', 'between the two'],
