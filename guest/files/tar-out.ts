@@ -13,6 +13,7 @@ import {
   READ,
   Yielder,
 } from './descriptors.ts';
+import { BUFFER_BYTES, DoubleBuffer, type Sink } from './double-buffer.ts';
 import { invalid, reasonOf } from './failures.ts';
 import { openFolder } from './list-files.ts';
 import type { Workspace } from './workspace.ts';
@@ -30,11 +31,6 @@ export interface TarOutOptions {
   readonly copiesHardLinks: boolean;
 }
 
-/** Takes a piece of the archive, and resolves once its buffer may be reused. */
-export type Sink = (piece: Buffer) => Promise<void>;
-
-/** In bytes, two of them: one is filled while the other is sent. */
-const BUFFER = 256 * 1024;
 /** Size in bytes for a header with the longest names. */
 const HEADERS = 16 * 1024;
 /** Longer paths would be refused on unpacking (`ArchiveTree`). */
@@ -85,23 +81,19 @@ class TarWriter {
   unreadable = 0;
   readonly #walker: DirectoryWalker;
   readonly #calls: Calls;
-  readonly #sink: Sink;
+  readonly #buffer: DoubleBuffer;
   readonly #yielder = new Yielder();
   /** The path of each written file with several names; undefined: they are copied. */
   readonly #linked: Map<string, string> | undefined;
   #linkBytes = 0;
   readonly #named: string[] = [];
-  #buffer = Buffer.allocUnsafeSlow(BUFFER);
-  #spare = Buffer.allocUnsafeSlow(BUFFER);
-  #used = 0;
-  #sent: Promise<void> = Promise.resolve();
   /** Path of the current folder: `./a/b/`. */
   #prefix = './';
 
   constructor(walker: DirectoryWalker, calls: Calls, sink: Sink, copiesHardLinks: boolean) {
     this.#walker = walker;
     this.#calls = calls;
-    this.#sink = sink;
+    this.#buffer = new DoubleBuffer(sink);
     this.#linked = copiesHardLinks ? undefined : new Map();
   }
 
@@ -163,8 +155,7 @@ class TarWriter {
       await this.#bytes(tarEntry({ path: './.porthole-unreadable-files', isExecutable: false, content }));
     }
     await this.#bytes(END_OF_ARCHIVE);
-    await this.#flush();
-    await this.#sent;
+    await this.#buffer.end();
   }
 
   async #entry(entry: fs.Dirent, directory: number): Promise<void> {
@@ -203,32 +194,34 @@ class TarWriter {
   }
 
   async #contents(descriptor: number, size: number): Promise<void> {
+    const buffer = this.#buffer;
     let hasEnded = false;
     for (let position = 0; position < size; ) {
-      if (this.#used === BUFFER || (size <= BUFFER && size > BUFFER - this.#used)) await this.#flush();
-      const wanted = Math.min(BUFFER - this.#used, size - position);
+      await buffer.makeRoom(size <= BUFFER_BYTES ? size : 1);
+      const wanted = Math.min(buffer.left, size - position);
       const read = hasEnded
         ? 0
-        : this.#calls === direct && size <= BUFFER
-          ? fs.readSync(descriptor, this.#buffer, this.#used, wanted, null)
-          : (await readPooled(descriptor, this.#buffer, this.#used, wanted, null)).bytesRead;
+        : this.#calls === direct && size <= BUFFER_BYTES
+          ? fs.readSync(descriptor, buffer.bytes, buffer.used, wanted, null)
+          : (await readPooled(descriptor, buffer.bytes, buffer.used, wanted, null)).bytesRead;
       if (read === 0) {
         // It became shorter; the header with its size is already written.
         hasEnded = true;
-        this.#buffer.fill(0, this.#used, this.#used + wanted);
+        buffer.bytes.fill(0, buffer.used, buffer.used + wanted);
       }
       const filled = read === 0 ? wanted : read;
-      this.#used += filled;
+      buffer.used += filled;
       position += filled;
     }
     await this.#pad(size);
   }
 
   async #bytes(bytes: Buffer): Promise<void> {
+    const buffer = this.#buffer;
     for (let from = 0; from < bytes.length; ) {
-      if (this.#used === BUFFER) await this.#flush();
-      const copied = bytes.copy(this.#buffer, this.#used, from);
-      this.#used += copied;
+      await buffer.makeRoom(1);
+      const copied = bytes.copy(buffer.bytes, buffer.used, from);
+      buffer.used += copied;
       from += copied;
     }
   }
@@ -256,8 +249,9 @@ class TarWriter {
     rest: { mode: number; uid: number; gid: number; size: number; mtime: number },
     linkName = '',
   ): Promise<void> {
-    await this.#room(HEADERS);
-    this.#used = putGnuHeaders(this.#buffer, this.#used, { ...rest, name, type, linkName });
+    const buffer = this.#buffer;
+    await buffer.makeRoom(HEADERS);
+    buffer.used = putGnuHeaders(buffer.bytes, buffer.used, { ...rest, name, type, linkName });
   }
 
   /** An empty folder; reading a mount point may take seconds. */
@@ -265,20 +259,6 @@ class TarWriter {
     if (!entry.isDirectory()) return;
     const rest = { mode: 0o755, uid: 0, gid: 0, size: 0, mtime: 0 };
     await this.#headerOf(`${this.#prefix}${entry.name}/`, '5', rest);
-  }
-
-  async #room(bytes: number): Promise<void> {
-    if (BUFFER - this.#used < bytes) await this.#flush();
-  }
-
-  async #flush(): Promise<void> {
-    if (this.#used === 0) return;
-    await this.#sent;
-    this.#sent = this.#sink(this.#buffer.subarray(0, this.#used));
-    // It is awaited before the next one; until then a failure must not count as unhandled.
-    this.#sent.catch(() => undefined);
-    [this.#buffer, this.#spare] = [this.#spare, this.#buffer];
-    this.#used = 0;
   }
 
   /** False if the failure breaks the archive. An entry that has just disappeared is skipped. */

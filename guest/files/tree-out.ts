@@ -14,16 +14,14 @@ import {
 } from '../../protocol/guest/tree-protocol.ts';
 import { at } from './at-calls.ts';
 import { type Calls, type DirectoryWalker, direct, lossOf, READ, Yielder } from './descriptors.ts';
+import { BUFFER_BYTES, DoubleBuffer, type Sink } from './double-buffer.ts';
 import { invalid, reasonOf } from './failures.ts';
 import { openFolder } from './list-files.ts';
-import type { Sink } from './tar-out.ts';
 import type { Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
 const readPooled = promisify(fs.read);
 
-/** In bytes, two of them: one is filled while the other is sent. */
-const BUFFER = 256 * 1024;
 /** A shorter rest of a buffer is sent as it is. */
 const LEAST = 4_096;
 /** Names of files with several names, in bytes; beyond it contents are sent again. */
@@ -114,7 +112,7 @@ class TreeWriter {
   readonly #walker: DirectoryWalker;
   readonly #calls: Calls;
   readonly #known: KnownEntries;
-  readonly #sink: Sink;
+  readonly #buffer: DoubleBuffer;
   readonly #yielder = new Yielder();
   /** The first path of each file with several names, by device and inode. */
   readonly #linked = new Map<string, string>();
@@ -123,17 +121,13 @@ class TreeWriter {
   /** Later changes of entries that changed after this may not show in their times. */
   readonly #racyFrom = Date.now() - RESOLUTION_MS;
   #ranges: [from: number, to: number][] = [];
-  #buffer = Buffer.allocUnsafeSlow(BUFFER);
-  #spare = Buffer.allocUnsafeSlow(BUFFER);
-  #used = 0;
-  #sent: Promise<void> = Promise.resolve();
 
   constructor(workspace: Workspace, walker: DirectoryWalker, calls: Calls, known: KnownEntries, sink: Sink) {
     this.#workspace = workspace;
     this.#walker = walker;
     this.#calls = calls;
     this.#known = known;
-    this.#sink = sink;
+    this.#buffer = new DoubleBuffer(sink);
   }
 
   async write(): Promise<void> {
@@ -143,8 +137,7 @@ class TreeWriter {
     while (this.#known.path !== undefined) await this.#known.next();
     await this.#flushRanges();
     await this.#frame(TREE.end, JSON.stringify(this.#end));
-    await this.#flush();
-    await this.#sent;
+    await this.#buffer.end();
   }
 
   /** @param prefix of the current folder of the walk: `a/b/` */
@@ -263,21 +256,19 @@ class TreeWriter {
   }
 
   async #contents(descriptor: number, size: number): Promise<void> {
+    const buffer = this.#buffer;
     for (let position = 0; position < size; ) {
-      if (
-        BUFFER - this.#used < LEAST + FRAME_HEAD ||
-        (size <= BUFFER / 2 && size + FRAME_HEAD > BUFFER - this.#used)
-      )
-        await this.#flush();
-      const wanted = Math.min(BUFFER - this.#used - FRAME_HEAD, size - position, MAX_TREE_CONTENTS);
-      const into = this.#used + FRAME_HEAD;
+      const whole = size <= BUFFER_BYTES / 2 ? size : LEAST;
+      await buffer.makeRoom(whole + FRAME_HEAD);
+      const wanted = Math.min(buffer.left - FRAME_HEAD, size - position, MAX_TREE_CONTENTS);
+      const into = buffer.used + FRAME_HEAD;
       const read =
-        this.#calls === direct && size <= BUFFER
-          ? fs.readSync(descriptor, this.#buffer, into, wanted, null)
-          : (await readPooled(descriptor, this.#buffer, into, wanted, null)).bytesRead;
+        this.#calls === direct && size <= BUFFER_BYTES
+          ? fs.readSync(descriptor, buffer.bytes, into, wanted, null)
+          : (await readPooled(descriptor, buffer.bytes, into, wanted, null)).bytesRead;
       if (read === 0) return;
-      frameHead(TREE.contents, read).copy(this.#buffer, this.#used);
-      this.#used = into + read;
+      frameHead(TREE.contents, read).copy(buffer.bytes, buffer.used);
+      buffer.used = into + read;
       position += read;
     }
   }
@@ -295,21 +286,12 @@ class TreeWriter {
   }
 
   async #frame(type: number, text: string): Promise<void> {
+    const buffer = this.#buffer;
     const length = Buffer.byteLength(text);
-    if (BUFFER - this.#used < length + FRAME_HEAD) await this.#flush();
-    frameHead(type, length).copy(this.#buffer, this.#used);
-    this.#buffer.write(text, this.#used + FRAME_HEAD);
-    this.#used += length + FRAME_HEAD;
-  }
-
-  async #flush(): Promise<void> {
-    if (this.#used === 0) return;
-    await this.#sent;
-    this.#sent = this.#sink(this.#buffer.subarray(0, this.#used));
-    // It is awaited before the next one; until then a failure must not count as unhandled.
-    this.#sent.catch(() => undefined);
-    [this.#buffer, this.#spare] = [this.#spare, this.#buffer];
-    this.#used = 0;
+    await buffer.makeRoom(length + FRAME_HEAD);
+    frameHead(type, length).copy(buffer.bytes, buffer.used);
+    buffer.bytes.write(text, buffer.used + FRAME_HEAD);
+    buffer.used += length + FRAME_HEAD;
   }
 
   /** False if the failure ends the reading. An entry that has just disappeared is skipped. */
