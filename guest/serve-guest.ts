@@ -224,7 +224,6 @@ const FILE_AREAS = [
   'upload',
   'tar',
   'tree',
-  'remove',
   'skills',
 ];
 

@@ -2,9 +2,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { frameHead } from '../base/frames.ts';
 import { identityRequest, SNAPSHOT } from '../protocol/guest/snapshot-protocol.ts';
-import { EXACT_MODE } from './files/stage.ts';
 import { tarOut } from './files/tar-out.ts';
-import { unpackTar } from './files/unpack.ts';
+import { treeIn } from './files/unpack.ts';
 import { Workspace } from './files/workspace.ts';
 import type { HostSockets } from './host-sockets.ts';
 import { RUNS_FOLDER } from './prepare-workspace.ts';
@@ -52,7 +51,7 @@ export function snapshotRoutes({ env, state, sockets, attached }: SnapshotDeps):
       pulse = setInterval(() => response.write(PULSE), PULSE_MS);
     },
     'PUT /v1/state': async (request, response) => {
-      await unpackTar(new Workspace(state), bodyOf(request), 'all', EXACT_MODE);
+      await treeIn(new Workspace(state), bodyOf(request), 0);
       response.writeHead(204).end();
     },
     'PUT /v1/identity': async (request, response) => {

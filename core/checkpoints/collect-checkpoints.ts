@@ -1,5 +1,6 @@
-import type { CheckpointDeps } from './take-checkpoint.ts';
-import { removeMemory, removeObjects } from './checkpoint-objects.ts';
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { Records } from '../records.ts';
+import { type ObjectStore, removeMemory, removeObjects } from './checkpoint-objects.ts';
 import type { CheckpointRecord } from './checkpoint-store.ts';
 
 /** A checkpoint that is still `creating` after this time, in ms, was interrupted. */
@@ -21,7 +22,20 @@ export function garbageOf(family: readonly CheckpointRecord[], unfinishedBefore:
   return family.filter(({ id, state }) => state !== 'ready' && !needed.has(id));
 }
 
-type CollectDeps = Pick<CheckpointDeps, 'records' | 'store' | 'clock'>;
+/** Automatic checkpoints of a sandbox that are kept. */
+const KEPT_AUTOMATIC = 10;
+
+/** Those to delete: unlabelled automatic ones but the last. @param checkpoints oldest first */
+export function surplusOf(checkpoints: readonly CheckpointRecord[], kept = KEPT_AUTOMATIC): string[] {
+  const automatic = checkpoints.filter(({ label, cause }) => label === null && cause !== 'manual');
+  return automatic.slice(0, Math.max(0, automatic.length - kept)).map(({ id }) => id);
+}
+
+export interface CollectDeps {
+  readonly records: Pick<Records, 'checkpoints'>;
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+}
 
 /**
  * Removes the objects that no checkpoint needs. Safe to repeat, and to run twice at a time.

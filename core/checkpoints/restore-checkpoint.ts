@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import * as z from 'zod/mini';
-import { removed } from '#protocol/guest/tree-protocol.ts';
+import { MAX_REMOVED_BYTES } from '#protocol/guest/tree-protocol.ts';
 import {
   serverInfo,
   serverList,
@@ -8,8 +8,9 @@ import {
   serverRequest,
   type ServerRequest,
 } from '#protocol/guest/servers-protocol.ts';
-import { hydrateWorkspace, UNPACKS_WITHIN_MS } from '../files/guest-files.ts';
+import { done, query, send, UNPACKS_WITHIN_MS } from '../files/guest-files.ts';
 import { commandEnvironment } from '../network/network-secrets.ts';
+import { PortholeError } from '#base/errors.ts';
 import { Guest, NOTHING } from '../processes/guest.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { getManifest, readBlocks } from './checkpoint-objects.ts';
@@ -106,21 +107,28 @@ async function writeFiles(
   const isOurs = (path: string) => path === SERVERS_FILE && !withServersFile;
   const gone = changes.removed.filter((path) => !isOurs(path));
   const written = changes.written.filter(({ path }) => !isOurs(path));
-  const tar = Readable.from(checkpointTar(store, checkpoint, written));
-  if (gone.length > 0) {
-    // Before anything is removed, all that will be written is known to be whole.
-    for await (const _block of readBlocks(
-      store,
-      checkpoint,
-      written.flatMap(({ blocks }) => blocks),
-    ));
-    const body = Readable.from([Buffer.from(gone.map((path) => `${path}\0`).join(''))]);
-    const headers = { 'content-type': 'application/octet-stream' };
-    const options = { body, headers, answerWithin: UNPACKS_WITHIN_MS };
-    await new Guest(sandboxes, id).call('POST', '/v1/remove', removed, options);
+  if (gone.length + written.length > 0) {
+    const paths = Buffer.from(gone.map((path) => `${path}\0`).join(''));
+    if (paths.length > MAX_REMOVED_BYTES) throw tooManyRemoved(gone.length);
+    const path = `/v1/tree?${query({ ...(paths.length > 0 && { removes: String(paths.length) }) })}`;
+    const call = { method: 'PUT', path, answerWithin: UNPACKS_WITHIN_MS } as const;
+    const content = Readable.from(afterPaths(paths, checkpointTar(store, checkpoint, written)));
+    await send(sandboxes, id, call, content, done);
   }
-  if (written.length > 0) await hydrateWorkspace(sandboxes, id, tar, 'all', undefined, 'exact');
   return { written: written.length, removed: gone.length };
+}
+
+async function* afterPaths(paths: Buffer, tar: AsyncIterable<Buffer>) {
+  if (paths.length > 0) yield paths;
+  yield* tar;
+}
+
+function tooManyRemoved(count: number): PortholeError {
+  return new PortholeError(
+    'payload_too_large',
+    `The restore would remove ${count} files and folders with names of over ${MAX_REMOVED_BYTES / 1_048_576} MiB`,
+    { remedy: 'delete some of them first.' },
+  );
 }
 
 const serversFile = z.object({

@@ -1,16 +1,15 @@
 import { serverList } from '#protocol/guest/servers-protocol.ts';
-import type { Clock, Ids } from '#base/clock-and-ids.ts';
+import type { Ids } from '#base/clock-and-ids.ts';
 import { oneAtATime } from '#base/concurrency.ts';
 import { PortholeError } from '#base/errors.ts';
 import { Guest } from '../processes/guest.ts';
-import type { Records } from '../records.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import { getManifest, type ObjectStore, putManifest, putPack, removeObjects } from './checkpoint-objects.ts';
+import { getManifest, putManifest, putPack, removeObjects } from './checkpoint-objects.ts';
 import { checkpointCreated, type Performer } from './checkpoint-events.ts';
 import type { CheckpointCause, CheckpointRecord, NewCheckpoint } from './checkpoint-store.ts';
 import { EMPTY_MANIFEST, type Extended, fileChanges, type Manifest, totalsOf } from './manifest.ts';
-import { surplusOf } from './surplus-checkpoints.ts';
+import { type CollectDeps, surplusOf } from './collect-checkpoints.ts';
 import { blocksOf, PackWriter } from './pack-writer.ts';
 import { readTree } from './read-tree.ts';
 import { type MemoryWish, saveMemory } from './save-memory.ts';
@@ -21,12 +20,9 @@ export interface CheckpointLimits {
   readonly maxBytes: number;
 }
 
-export interface CheckpointDeps {
-  readonly records: Pick<Records, 'checkpoints'>;
+export interface CheckpointDeps extends CollectDeps {
   readonly sandboxes: Pick<Sandboxes, 'callGuest' | 'memory'>;
-  readonly store: ObjectStore;
   readonly limits: CheckpointLimits;
-  readonly clock: Clock;
   readonly ids: Ids;
 }
 

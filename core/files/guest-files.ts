@@ -70,7 +70,6 @@ export const done = z.object({ ok: z.literal(true) });
  * Unpacks a plain tar over the workspace: existing files are replaced, others stay. The whole tar
  * is validated before anything is unpacked. Returns the symbolic links that lead out of the
  * workspace: they are created unchanged, and never followed; their targets may not exist.
- * @param modes whether the mode of each entry applies as it is, or after the default umask(2)
  * @throws PortholeError `invalid_request` for a rejected tar, `path_outside_workspace` if it would
  * follow a link out of the workspace, `workspace_archive_write_error`, or the stream's own error
  */
@@ -80,9 +79,8 @@ export async function hydrateWorkspace(
   content: Readable,
   remembers: Remembered,
   signal?: AbortSignal,
-  modes: 'masked' | 'exact' = 'masked',
 ): Promise<Unpacked['outside_links']> {
-  const path = `/v1/tar?${query({ remembers, ...(modes === 'exact' && { modes }) })}`;
+  const path = `/v1/tar?${query({ remembers })}`;
   const call = { method: 'PUT', path, answerWithin: UNPACKS_WITHIN_MS } as const;
   return (await send(sandboxes, sandboxId, call, content, unpacked, signal)).outside_links;
 }

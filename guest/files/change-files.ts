@@ -1,8 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { PortholeError } from '../../base/errors.ts';
-import { splitText } from '../../base/split-text.ts';
 import { resolveWorkspacePath } from '../../base/workspace-path.ts';
-import { isTreePath, MAX_TREE_PATH } from '../../protocol/guest/tree-protocol.ts';
+import { isTreePath } from '../../protocol/guest/tree-protocol.ts';
 import { at } from './at-calls.ts';
 import { type Calls, DirectoryWalker, entriesIn, errno, FOLDER, Yielder, ignoring } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
@@ -133,21 +132,19 @@ async function deletePlace(workspace: Workspace, place: Place, recursive: boolea
  * @param paths as in `protocol/guest/tree-protocol`
  * @throws PortholeError `invalid_request`, `workspace_archive_write_error`
  */
-export async function removeAll(workspace: Workspace, paths: AsyncIterable<Buffer>): Promise<number> {
-  let count = 0;
-  for await (const path of splitText(paths, '\0', MAX_TREE_PATH)) {
+export async function removeAll(workspace: Workspace, paths: readonly string[]): Promise<void> {
+  const yielder = new Yielder();
+  for (const path of paths) {
+    await yielder.pause();
     if (!isTreePath(path)) throw invalid('A path must be relative to /workspace, without "." and "..".');
     try {
       using place = await workspace.walkBelow([], path, { last: 'keep' });
-      if (place.stat === undefined) continue;
-      await deletePlace(workspace, place, true);
-      count += 1;
+      if (place.stat !== undefined) await deletePlace(workspace, place, true);
     } catch (error) {
       if (error instanceof WalkError || errno(error) === 'ENOENT') continue;
       throw failure(error, `/workspace/${Buffer.from(path, 'latin1').toString('utf8')}`, 'write');
     }
   }
-  return count;
 }
 
 /**

@@ -16,19 +16,19 @@ import {
 import { EventStream } from '../guest-event-stream.ts';
 import type { KeptDetails } from '../kept-details.ts';
 import { detailId } from '../../protocol/guest/details-protocol.ts';
+import { MAX_REMOVED_BYTES } from '../../protocol/guest/tree-protocol.ts';
 import { parse, readJson } from '../read-json.ts';
 import { bodyOf, GuestError, type Handler, type RequestContext, type Routes, sendJson } from '../router.ts';
-import { deleteFile, makeFolder, moveFile, removeAll } from './change-files.ts';
+import { deleteFile, makeFolder, moveFile } from './change-files.ts';
 import type { Sink } from './double-buffer.ts';
 import { listFiles, statFile } from './list-files.ts';
 import { placeSkills } from './place-skills.ts';
 import { openFile, readPieces } from './read-file.ts';
 import { ChangeRecorder } from './record-change.ts';
 import { searchFiles } from './search-files.ts';
-import { EXACT_MODE } from './stage.ts';
 import { tarOut } from './tar-out.ts';
 import { treeOut } from './tree-out.ts';
-import { unpackTar, uploadFiles } from './unpack.ts';
+import { treeIn, unpackTar, uploadFiles } from './unpack.ts';
 import { watchFolder } from './watch-folder.ts';
 import { Workspace } from './workspace.ts';
 import { writeFile } from './write-file.ts';
@@ -105,15 +105,16 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     'GET /v1/tar': (request, response, context) => sendTar(workspaceOf(request), response, context),
     'PUT /v1/tar': async (request, response, { url }) => {
       const remembers = url.searchParams.get('remembers') === 'folders' ? 'folders' : 'all';
-      const keptMode = url.searchParams.get('modes') === 'exact' ? EXACT_MODE : undefined;
-      sendJson(response, 200, await unpackTar(workspaceOf(request), bodyOf(request), remembers, keptMode));
+      sendJson(response, 200, await unpackTar(workspaceOf(request), bodyOf(request), remembers));
     },
     'POST /v1/tree': async (request, response, { signal }) => {
       await treeOut(workspaceOf(request), bodyOf(request), bodySink(response, TREE_HEADERS, signal));
       response.end();
     },
-    'POST /v1/remove': async (request, response) => {
-      sendJson(response, 200, { removed: await removeAll(workspaceOf(request), bodyOf(request)) });
+    'PUT /v1/tree': async (request, response, { url }) => {
+      const removes = wholeNumber(url, 'removes', 0, MAX_REMOVED_BYTES);
+      await treeIn(workspaceOf(request), bodyOf(request), removes);
+      sendJson(response, 200, { ok: true });
     },
     'PUT /v1/skills': async (request, response) => {
       const changed = await placeSkills(workspaceOf(request), bodyOf(request));
@@ -147,7 +148,7 @@ function skippedIn({ searchParams }: URL): ReadonlySet<string> {
 function wholeNumber({ searchParams }: URL, name: string, otherwise: number, most: number): number {
   const text = searchParams.get(name);
   if (text === null) return otherwise;
-  const value = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (value >= 1 && value <= most) return value;
   throw new GuestError('invalid_request', `${name}: must be a whole number from 1 to ${most}.`);
 }

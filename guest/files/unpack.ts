@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import type { PortholeError } from '../../base/errors.ts';
 import { readFrames } from '../../base/frames.ts';
 import { freeBuffer } from '../../base/free-buffer.ts';
+import { takeFirst } from '../../base/take-first.ts';
 import type { Remembered } from '../../base/tar/archive-tree.ts';
 import type { TarHeader } from '../../base/tar/tar-header.ts';
 import { TarValidator } from '../../base/tar/validate-tar.ts';
@@ -12,10 +13,11 @@ import {
   UPLOAD,
   type Unpacked,
 } from '../../protocol/guest/files-protocol.ts';
+import { removeAll } from './change-files.ts';
 import { errno, Yielder } from './descriptors.ts';
 import { failure, invalid, systemFailure } from './failures.ts';
 import { placeFiles, replacesFolder } from './place-files.ts';
-import { Stage } from './stage.ts';
+import { EXACT_MODE, Stage } from './stage.ts';
 import type { Workspace } from './workspace.ts';
 
 /** Limits of the reported links: their number, and the bytes of their names. */
@@ -51,7 +53,6 @@ async function staged(
  * Unpacks a plain tar over the workspace, all or nothing: replaces existing files, keeps others.
  * Validates each entry before it is created.
  * @param content its pieces are freed
- * @param keptMode the bits of modes that are kept. @default as `Stage` does
  * @throws PortholeError `invalid_request` for a refused entry, `path_outside_workspace` if it would
  * leave the workspace through a link, `workspace_archive_write_error`, or the error of `content`
  */
@@ -59,7 +60,6 @@ export async function unpackTar(
   workspace: Workspace,
   content: AsyncIterable<Buffer>,
   remembers: Remembered,
-  keptMode?: number,
 ): Promise<Unpacked> {
   const outside: Unpacked['outside_links'] = { total: 0, links: [] };
   let bytes = 0;
@@ -73,8 +73,28 @@ export async function unpackTar(
     );
     outside.links.push({ path, target });
   };
-  await staged(workspace, true, (stage) => fillFromTar(stage, content, remembers, see), keptMode);
+  await staged(workspace, true, (stage) => fillFromTar(stage, content, remembers, see));
   return { outside_links: outside };
+}
+
+/**
+ * Likewise with exact modes, after it has removed entries: a file may take the place of a folder.
+ * Removes nothing if the tar is refused, cut off or does not fit the disk.
+ * @param content paths as in `protocol/guest/tree-protocol`, then the tar
+ * @param removes bytes of the paths
+ */
+export async function treeIn(
+  workspace: Workspace,
+  content: AsyncIterable<Buffer>,
+  removes: number,
+): Promise<void> {
+  const { first, rest } = await takeFirst(content, removes);
+  const fill = async (stage: Stage) => {
+    await fillFromTar(stage, rest, 'all');
+    stage.endFile();
+    await removeAll(workspace, first.toString().split('\0').slice(0, -1));
+  };
+  await staged(workspace, true, fill, EXACT_MODE);
 }
 
 /**

@@ -1,10 +1,11 @@
 /**
- * `POST /v1/tree`: all of /workspace, without the contents that the caller has. `POST /v1/remove`:
- * deletes entries. Paths are relative to /workspace, bytes as Latin-1, without `.`, `..` and empty
- * parts.
+ * `POST /v1/tree`: all of /workspace, without the contents that the caller has. `PUT /v1/tree`:
+ * deletes entries and unpacks a tar with exact modes, or changes nothing. Paths are relative to
+ * /workspace, bytes as Latin-1, without `.`, `..` and empty parts.
  *
  * The body of the first has the known entries: for each a path, NUL, its version, NUL, in the order
- * of `treeOrder`. That of the second has paths, each with a NUL.
+ * of `treeOrder`. That of the second has paths, each with a NUL, in as many bytes as the query's
+ * `removes` says, and then the tar.
  */
 import * as z from 'zod/mini';
 
@@ -73,5 +74,5 @@ export function treeOrder(path: string): string {
   return path.replaceAll('/', '\0');
 }
 
-/** The answer of `POST /v1/remove`. */
-export const removed = z.object({ removed: index });
+/** Bytes of the paths that are removed: they are in memory until the tar is unpacked. */
+export const MAX_REMOVED_BYTES = 67_108_864;

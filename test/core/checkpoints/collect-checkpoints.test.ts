@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
-import { garbageOf } from '#core/checkpoints/collect-checkpoints.ts';
-import { surplusOf } from '#core/checkpoints/surplus-checkpoints.ts';
+import { garbageOf, surplusOf } from '#core/checkpoints/collect-checkpoints.ts';
 import { ALICE, minutes, NOON } from '#test/contracts/records/samples.ts';
 
 function checkpoint(id: string, rest: Partial<CheckpointRecord> = {}): CheckpointRecord {

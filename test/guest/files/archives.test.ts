@@ -11,7 +11,7 @@ import { moveFile } from '#guest/files/at-calls.ts';
 import { placeFiles } from '#guest/files/place-files.ts';
 import { Stage } from '#guest/files/stage.ts';
 import { tarOut } from '#guest/files/tar-out.ts';
-import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
+import { treeIn, unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { MAX_UPLOAD_FRAME, UPLOAD } from '#protocol/guest/files-protocol.ts';
 import { entry, tar } from '#test/hostile/support/tar-builder.ts';
@@ -157,6 +157,32 @@ describe('a tar', () => {
     fs.mkdirSync(here('new/f'));
     expect(await codeOf(unpack(bytes))).toBe('workspace_archive_write_error');
     expect(look(root)).toEqual(['kept = old', 'new/', 'new/f/', 'there/']);
+  });
+
+  test('of a tree takes the place of what it removes, or changes nothing', async () => {
+    const paths = Buffer.from('folder\0file\0not/there\0');
+    const good = [
+      { name: 'folder', content: 'now a file' },
+      { name: 'file/in', content: 'x' },
+    ];
+    const bytes = Buffer.concat([paths, tar(...good)]);
+    const make = () => {
+      fs.rmSync(root, { recursive: true });
+      fs.mkdirSync(here('folder/deep'), { recursive: true });
+      fs.writeFileSync(here('folder/deep/a'), 'a');
+      fs.writeFileSync(here('file'), 'b');
+    };
+    make();
+    const before = look(root);
+    for (const end of [0, 3, paths.length, paths.length + 700, bytes.length - 1_000]) {
+      expect(await codeOf(treeIn(workspace, cut(bytes, end), paths.length))).toBe('Error: aborted');
+      expect(look(root)).toEqual(before);
+    }
+    const outside = Buffer.concat([Buffer.from('../x\0'), tar(...good)]);
+    expect(await codeOf(treeIn(workspace, from(outside), 5))).toBe('invalid_request');
+    expect(look(root)).toEqual(before);
+    await treeIn(workspace, from(bytes), paths.length);
+    expect(look(root)).toEqual(['file/', 'file/in = x', 'folder = now a file']);
   });
 
   test('goes through a link that stays, and replaces a file by a folder', async () => {
