@@ -14,6 +14,7 @@ import {
   UNREADABLE_TRAILER,
 } from '../../protocol/guest/files-protocol.ts';
 import { EventStream } from '../guest-event-stream.ts';
+import { canFreeze } from '../freeze-processes.ts';
 import type { KeptDetails } from '../kept-details.ts';
 import { detailId } from '../../protocol/guest/details-protocol.ts';
 import { MAX_REMOVED_BYTES } from '../../protocol/guest/tree-protocol.ts';
@@ -40,6 +41,8 @@ const limitPaths = z.array(z.string()).check(z.maxLength(256));
  * @param details receives the changes that the host wants to keep
  */
 export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> {
+  // Elsewhere it runs without a pid namespace.
+  const freezes = root === '/workspace' && canFreeze();
   let whole: Workspace | undefined;
   const workspaceOf = ({ headers }: IncomingMessage): Workspace => {
     whole ??= new Workspace(root);
@@ -108,7 +111,8 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
       sendJson(response, 200, await unpackTar(workspaceOf(request), bodyOf(request), remembers));
     },
     'POST /v1/tree': async (request, response, { signal }) => {
-      await treeOut(workspaceOf(request), bodyOf(request), bodySink(response, TREE_HEADERS, signal));
+      const sink = bodySink(response, TREE_HEADERS, signal);
+      await treeOut(workspaceOf(request), bodyOf(request), sink, freezes);
       response.end();
     },
     'PUT /v1/tree': async (request, response, { url }) => {

@@ -12,6 +12,7 @@ import {
   type TreeEntry,
   treeOrder,
 } from '../../protocol/guest/tree-protocol.ts';
+import { Freeze, FROZEN_MS } from '../freeze-processes.ts';
 import { at } from './at-calls.ts';
 import { type Calls, type DirectoryWalker, direct, lossOf, READ, Yielder } from './descriptors.ts';
 import { BUFFER_BYTES, DoubleBuffer, type Sink } from './double-buffer.ts';
@@ -83,16 +84,31 @@ class KnownEntries {
   }
 }
 
+/** Whether the last walk took longer than processes may be stopped: it would be in vain again. */
+let isTooLong = false;
+
 /**
  * All of the workspace, as frames of `protocol/guest/tree-protocol`: without the contents of known
  * entries, mount points, devices, sockets and partial files. A file that changes while it is read
  * contributes what was read, and counts as unsettled.
+ * @param freezes whether other processes are stopped meanwhile, for a second at most
  * @throws PortholeError `invalid_request`, `workspace_archive_read_error`, also half-way
  */
-export async function treeOut(workspace: Workspace, known: AsyncIterable<Buffer>, sink: Sink): Promise<void> {
+export async function treeOut(
+  workspace: Workspace,
+  known: AsyncIterable<Buffer>,
+  sink: Sink,
+  freezes = false,
+): Promise<void> {
   const { walker, calls } = await openFolder(workspace, '/workspace', false);
+  const entries = new KnownEntries(known);
+  let freeze: Freeze | undefined;
+  const began = performance.now();
   try {
-    await new TreeWriter(workspace, walker, calls, new KnownEntries(known), sink).write();
+    await entries.next();
+    // A process that serves a mounted bucket must not stop.
+    if (freezes && !isTooLong && !workspace.hasMounts()) freeze = await Freeze.begin();
+    await new TreeWriter(workspace, walker, calls, entries, sink).write();
   } catch (error) {
     if (error instanceof PortholeError) throw error;
     throw new PortholeError(
@@ -103,6 +119,8 @@ export async function treeOut(workspace: Workspace, known: AsyncIterable<Buffer>
       },
     );
   } finally {
+    freeze?.end();
+    isTooLong = performance.now() - began > FROZEN_MS;
     await walker.close();
   }
 }
@@ -131,7 +149,6 @@ class TreeWriter {
   }
 
   async write(): Promise<void> {
-    await this.#known.next();
     await this.#folder('');
     // The rest are gone; a body that is left unread would hold up its sender.
     while (this.#known.path !== undefined) await this.#known.next();

@@ -45,6 +45,19 @@ mv empty full; printf f > full/f; rm -r long; mkdir -p brand/new; printf b > bra
 const SERVER = `require('http').createServer((_, answer) =>
   answer.end(require('fs').readFileSync('page.txt', 'utf8'))).listen(process.env.PORT, '127.0.0.1')`;
 
+/** Writes a number to each of many files in turn, and then the next number, and so on. */
+const COUNT = `
+const fs = require('fs');
+fs.mkdirSync('count');
+const files = Array.from({ length: 300 }, (_, n) => fs.openSync('count/' + n, 'w'));
+for (let number = 10000000; ; number += 1) for (const file of files) fs.writeSync(file, String(number), 0);`;
+
+/** What the files have in their order, without repetitions. */
+const COUNTED = `
+const fs = require('fs');
+const all = Array.from({ length: 300 }, (_, n) => Number(fs.readFileSync('count/' + n, 'utf8')));
+console.log(all.filter((one, n) => one !== all[n - 1]).map((one) => one - all[299]).join());`;
+
 interface Made {
   readonly id: string;
   readonly stored_bytes: number;
@@ -138,6 +151,22 @@ export function checkpointsContract(
     expect(stored_bytes).toBeGreaterThanOrEqual(changed);
     expect(stored_bytes).toBeLessThanOrEqual(2 * changed);
   }, 120_000);
+
+  test('is of one moment while a program writes, which goes on', async () => {
+    const of = await create();
+    const begin = ['sh', '-c', 'node -e "$0" > /dev/null 2>&1 & echo $!', COUNT];
+    const writer = (await execute(porthole, of, begin)).stdout.toString().trim();
+    await shell('until [ -s count/299 ]; do sleep 0.05; done', of);
+    let made = await take({}, of);
+    // A busy machine may be too slow to stop it in time.
+    for (let left = 3; left > 0 && !made.consistent; left -= 1) made = await take({}, of);
+    expect(made.consistent).toBe(true);
+    const before = await shell('cat count/0', of);
+    await shell(`until [ "$(cat count/0)" != ${before} ]; do sleep 0.01; done; kill ${writer}`, of);
+    await restore(made.id, of);
+    const { stdout } = await execute(porthole, of, ['node', '-e', COUNTED]);
+    expect(['0', '1,0']).toContain(stdout.toString().trim());
+  }, 60_000);
 
   test('sees a change that leaves the size and the time of a file as they were', async () => {
     await shell('printf aaaa > sly; touch -d "2001-01-01" sly');
