@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { agentToolsContract } from '#test/contracts/agent-tools.contract.ts';
 import { bridgeContract } from '#test/contracts/bridge.contract.ts';
+import { checkpointsContract } from '#test/contracts/checkpoints.contract.ts';
 import { doctorContract } from '#test/contracts/doctor.contract.ts';
 import { editorContract } from '#test/contracts/editor.contract.ts';
 import { lastingServersContract } from '#test/contracts/lasting-servers.contract.ts';
@@ -45,6 +46,13 @@ suite('in containers', engineMissing(), () => {
     const { host, end } = await startTestHost({ SANDBOX_API_KEY: key, ...settings() });
     return { port: host.port, key, end };
   }, 'provider');
+
+  describe('checkpoints', () => {
+    checkpointsContract(async () => {
+      const porthole = await startTestHost(settings());
+      return { porthole, end: () => porthole.end() };
+    }, 'provider');
+  });
 
   describe('declared servers', () => {
     lastingServersContract(async () => {
