@@ -37,13 +37,11 @@ export interface CompareOptions extends CallOptions {
 /** What a sandbox can go back to. */
 export class Checkpoints {
   readonly #http: HttpClient;
-  readonly #sandbox: string;
   readonly #path: string;
   readonly #sandboxPath: string;
 
   constructor(http: HttpClient, sandboxPath: string) {
     this.#http = http;
-    this.#sandbox = sandboxPath;
     this.#path = `${sandboxPath}/checkpoints`;
     this.#sandboxPath = sandboxPath;
   }
@@ -108,7 +106,7 @@ export class Checkpoints {
     fork: string,
     { delete: ends = false, signal }: CallOptions & { readonly delete?: boolean | undefined } = {},
   ): Promise<RestoredCheckpoint> {
-    return this.#http.json<RestoredCheckpoint>(`POST ${this.#sandbox}/keep`, {
+    return this.#http.json<RestoredCheckpoint>(`POST ${this.#sandboxPath}/keep`, {
       json: { fork, delete: ends },
       timeoutMs: 0,
       signal,
