@@ -32,7 +32,7 @@ async function imports(): Promise<readonly (readonly [string, readonly string[]]
   return Promise.all(
     files.map(async (file) => {
       const text = await readFile(join(CLIENT, file), 'utf8');
-      const found = [...text.matchAll(/(?<!')(?:from|import)\s*\(?'([^']+)'/g)].map(
+      const found = [...text.matchAll(/(?<!['-])(?:from|import)\s*\(?'([^']+)'/g)].map(
         (match) => match[1] as string,
       );
       return [file, found] as const;
