@@ -58,11 +58,14 @@ export async function readTree(
   const entries = new Map<string, ManifestEntry>();
   const pause = turnsOf(sandboxId);
   let last = '';
-  const add = (entry: ManifestEntry) => {
-    const order = treeOrder(entry.path);
-    if (order <= last) throw new Error('its entries are out of order');
-    last = order;
-    entries.set(entry.path, entry);
+  /** Adds entries that are in order. */
+  const add = (added: readonly ManifestEntry[]) => {
+    const [first, end] = [added[0], added.at(-1)].map((each) => treeOrder(each?.path ?? ''));
+    if (first === undefined || end === undefined || first <= last) {
+      throw new Error('its entries are out of order');
+    }
+    last = end;
+    for (const entry of added) entries.set(entry.path, entry);
     if (entries.size > MAX_ENTRIES) throw tooManyFiles();
   };
   try {
@@ -77,11 +80,11 @@ export async function readTree(
         if ((entry.link === undefined) !== (entry.type !== 'symlink' && entry.type !== 'hardlink')) {
           throw new Error('a link has a target, and nothing else');
         }
-        add({ ...entry, blocks });
+        add([{ ...entry, blocks }]);
       } else if (type === TREE.known) {
         for (const [from, to] of knownEntries.parse(boundedJson(payload.toString(), FRAME))) {
           if (to > before.length || from >= to) throw new Error('no such range');
-          for (let index = from; index < to; index += 1) add(before[index] as ManifestEntry);
+          add(before.slice(from, to));
         }
       } else if (type === TREE.end) {
         return { manifest: entries, ...treeEnd.parse(boundedJson(payload.toString(), FRAME)) };

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { serverList } from '#protocol/guest/servers-protocol.ts';
 import type { Ids } from '#base/clock-and-ids.ts';
 import { oneAtATime } from '#base/concurrency.ts';
@@ -135,11 +136,14 @@ async function take(
       tree = await readTree(deps.sandboxes, sandbox.id, before, writer, signal);
       isConsistent &&= tree.unsettled === 0 && fileChanges(before, tree.manifest).length === 0;
     }
-    await writer.end();
     const { manifest } = tree;
-    const { baseId, manifestSha256, bytes } = await putManifest(store, ref, manifest, known.whole);
     const guest = new Guest(deps.sandboxes, sandbox.id);
-    const { servers } = (await guest.call('GET', '/v1/servers', serverList, { signal })).value;
+    const [{ baseId, manifestSha256, bytes }, { value }] = await whenAllEnd(
+      putManifest(store, ref, manifest, known.whole),
+      guest.call('GET', '/v1/servers', serverList, { signal }),
+      writer.end(),
+    );
+    const { servers } = value;
     const { files, bytes: size, packs } = totalsOf(manifest);
     const finished = {
       files,
@@ -158,6 +162,8 @@ async function take(
       event: checkpointCreated({ ...begun, files }, by),
       at: clock.now(),
     });
+    const whole = baseId === null || known.whole === undefined ? { id, manifest } : known.whole;
+    takenOf(records.checkpoints).set(id, { id, manifest, whole });
     if (cause !== 'manual') {
       // Their objects go with the next pass.
       await records.checkpoints.markDeleted(surplusOf(await records.checkpoints.list(sandbox)));
@@ -171,6 +177,33 @@ async function take(
       .catch(() => undefined);
     throw error;
   }
+}
+
+/** Rejects only once nothing is being stored any more: it could not be removed. */
+async function whenAllEnd<T extends readonly Promise<unknown>[]>(...works: T) {
+  await Promise.allSettled(works);
+  return Promise.all(works);
+}
+
+/** Entries of the manifests in memory, some 300 bytes each. */
+const MAX_KEPT_ENTRIES = 300_000;
+
+interface ReadManifest {
+  readonly id: string;
+  readonly manifest: Manifest;
+  /** What the manifest of a later checkpoint may extend. */
+  readonly whole: Extended;
+}
+
+const taken = new WeakMap<object, LRUCache<string, ReadManifest>>();
+
+/** Manifests of the last checkpoints that this process has made: most are the next one's parent. */
+function takenOf(records: object): LRUCache<string, ReadManifest> {
+  const sizeCalculation = ({ manifest, whole }: ReadManifest) =>
+    1 + manifest.size + (whole.manifest === manifest ? 0 : whole.manifest.size);
+  const kept = taken.get(records) ?? new LRUCache({ maxSize: MAX_KEPT_ENTRIES, sizeCalculation });
+  taken.set(records, kept);
+  return kept;
 }
 
 interface Known {
@@ -208,10 +241,15 @@ export async function knownOf(deps: CheckpointDeps, sandbox: SandboxRecord): Pro
 }
 
 /** Undefined for a deleted or damaged one: then all files are stored again. */
-async function manifestIfThere({ store, records }: CheckpointDeps, id: string | null | undefined) {
+async function manifestIfThere(
+  { store, records }: CheckpointDeps,
+  id: string | null | undefined,
+): Promise<ReadManifest | undefined> {
   if (id == null) return undefined;
   const checkpoint = await records.checkpoints.get(id);
   if (checkpoint?.state !== 'ready') return undefined;
+  const kept = takenOf(records.checkpoints).get(id);
+  if (kept !== undefined) return kept;
   try {
     const read = await getManifest({ store, get: (base) => records.checkpoints.get(base) }, checkpoint);
     return { id, ...read };

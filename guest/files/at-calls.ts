@@ -21,11 +21,12 @@ export function at(directory: number, name: string): string | Buffer {
 const O_CLOEXEC = 0o2000000;
 const AT_SYMLINK_NOFOLLOW = 0x100;
 const STATX_TYPE = 1;
+const STATX_BASIC_STATS = 0x7ff;
 const RENAME_EXCHANGE = 2;
 
-/** `struct statx` of statx(2), and where it has the mode. */
+/** `struct statx` of statx(2), and where it has what is read of it. */
 const status = Buffer.alloc(256);
-const MODE = 28;
+const AT = { nlink: 16, mode: 28, ino: 32, size: 40, ctime: 96, ctimeNs: 104 } as const;
 
 const library = ofLibrary((libc) => {
   const declared = (name: string, ...more: string[]) => libc.func(name, 'int', ['int', 'str', ...more]);
@@ -50,9 +51,31 @@ export function createFile(folder: number, name: string, mode: number): number {
 /** @see Calls.isFolder */
 export function isFolder(folder: number, name: string): boolean {
   const failed = library()?.statx(folder, cString(name), AT_SYMLINK_NOFOLLOW, STATX_TYPE, status);
-  if (failed === 0) return (status.readUInt16LE(MODE) & fs.constants.S_IFMT) === fs.constants.S_IFDIR;
+  if (failed === 0) return (status.readUInt16LE(AT.mode) & fs.constants.S_IFMT) === fs.constants.S_IFDIR;
   return fs.lstatSync(at(folder, name), { throwIfNoEntry: false })?.isDirectory() === true;
 }
+
+/** As Node has them. */
+export type Status = Pick<fs.Stats, 'nlink' | 'size' | 'ctimeMs' | 'ino'> & { readonly isFolder: boolean };
+
+/** Of an entry, not of what a link leads to; undefined if nothing has that name. */
+export function statusOf(folder: number, name: string): Status | undefined {
+  const failed = library()?.statx(folder, cString(name), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, status);
+  if (failed === 0) {
+    return {
+      isFolder: (status.readUInt16LE(AT.mode) & fs.constants.S_IFMT) === fs.constants.S_IFDIR,
+      nlink: status.readUInt32LE(AT.nlink),
+      size: uint64(AT.size),
+      ctimeMs: uint64(AT.ctime) * 1_000 + status.readUInt32LE(AT.ctimeNs) / 1_000_000,
+      ino: uint64(AT.ino),
+    };
+  }
+  const stat = fs.lstatSync(at(folder, name), { throwIfNoEntry: false });
+  return stat && { ...stat, isFolder: stat.isDirectory() };
+}
+
+const uint64 = (offset: number): number =>
+  status.readUInt32LE(offset) + status.readUInt32LE(offset + 4) * 0x1_0000_0000;
 
 /**
  * Moves a file to another folder, over one that has the new name there; false if that is a folder.

@@ -13,7 +13,7 @@ import {
   treeOrder,
 } from '../../protocol/guest/tree-protocol.ts';
 import { Freeze, FROZEN_MS } from '../freeze-processes.ts';
-import { at } from './at-calls.ts';
+import { at, statusOf } from './at-calls.ts';
 import { type Calls, type DirectoryWalker, direct, lossOf, READ, Yielder } from './descriptors.ts';
 import { BUFFER_BYTES, DoubleBuffer, type Sink } from './double-buffer.ts';
 import { invalid, reasonOf } from './failures.ts';
@@ -188,10 +188,9 @@ class TreeWriter {
     const known = this.#known;
     if (known.path !== path || this.#calls !== direct || this.#workspace.hasMounts()) return false;
     if (this.#ranges.length === MAX_KNOWN_RANGES) return false;
-    const stat = fs.lstatSync(at(directory, name), { throwIfNoEntry: false });
-    if (stat === undefined || stat.isDirectory() || stat.nlink > 1 || versionOf(stat) !== known.version) {
-      return false;
-    }
+    const stat = statusOf(directory, name);
+    if (stat === undefined || stat.isFolder || stat.nlink > 1) return false;
+    if (versionOf(stat) !== known.version) return false;
     this.#addKnown(known.number);
     known.step();
     return true;
@@ -320,7 +319,7 @@ class TreeWriter {
 }
 
 /** A change of content, mode or name changes the time of the inode (ctime). */
-function versionOf({ size, ctimeMs, ino }: Stats): string {
+function versionOf({ size, ctimeMs, ino }: Pick<Stats, 'size' | 'ctimeMs' | 'ino'>): string {
   // Times are exact to 2^-12 ms in a double until the year 2248.
-  return [size, Math.round(ctimeMs * 4_096), ino].map((part) => part.toString(36)).join('.');
+  return `${size.toString(36)}.${Math.round(ctimeMs * 4_096).toString(36)}.${ino.toString(36)}`;
 }
