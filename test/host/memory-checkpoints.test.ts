@@ -75,7 +75,8 @@ suite('checkpoints with memory', missingFor('gvisor'), () => {
     const { sandboxes, errors } = await fork(made.id, { count: 2 });
     expect(errors).toEqual([]);
     for (const each of sandboxes) {
-      expect(each).toEqual({ id: each.id, memory: true });
+      expect(each).toMatchObject({ memory: true });
+      expect(each.memory_error).toBeUndefined();
       expect(await count(each.id)).toEqual({ n: n + 1, pid });
       expect(await shell(each.id, 'echo $SANDBOX_ID; hostname; cat /tmp/kept kept')).toBe(
         `${each.id}\n${each.id.slice(0, 63)}\nin-memory\non-disk`,
