@@ -47,8 +47,8 @@ export function memoryInUse(outermost: ProcessIdentity): number {
 }
 
 /**
- * Writes the memory of a running sandbox into a folder. The sandbox goes on, without its
- * connections to the host.
+ * Writes the memory of a running sandbox into a folder. Then the sandbox ends, or goes on without
+ * its connections to the host.
  * @param owner of the sandbox and the folder, if the host is root
  * @throws PortholeError `memory_not_supported` with the reason of runsc
  */
@@ -56,6 +56,7 @@ export async function saveGvisorMemory(
   outermost: ProcessIdentity,
   folder: string,
   owner: number | undefined,
+  goesOn: boolean,
 ): Promise<void> {
   const { argv } = runscOf(outermost);
   const drop =
@@ -64,7 +65,8 @@ export async function saveGvisorMemory(
   // Its user namespace owns the others; that of runsc, inside it, does not.
   const enter = ['nsenter', `--target=${pid}`, '--user', '--mount', `--pid=/proc/${pid}/ns/pid_for_children`];
   // The folder's path does not exist in those namespaces.
-  const save = ['checkpoint', '--leave-running', '--image-path=/proc/self/fd/3', 'sandbox'];
+  const leave = goesOn ? ['--leave-running'] : [];
+  const save = ['checkpoint', ...leave, '--image-path=/proc/self/fd/3', 'sandbox'];
   const [program = '', ...args] = [...drop, ...enter, '--preserve-credentials', '--', ...argv, ...save];
   const descriptor = openSync(folder, 'r');
   try {

@@ -1,13 +1,24 @@
 /** Saves the memory of sandboxes in gVisor, and starts sandboxes with it. */
-import { chownSync, createReadStream, createWriteStream, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import {
+  chownSync,
+  createReadStream,
+  createWriteStream,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { once } from 'node:events';
+import * as z from 'zod/mini';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { PortholeError } from '#base/errors.ts';
 import { readFrames } from '#base/frames.ts';
 import type { GuestAnswer } from '#core/sandboxes/sandbox-provider.ts';
+import { PROTOCOL_VERSION } from '#protocol/guest/http-protocol.ts';
 import { MAX_STATE_FRAME, SNAPSHOT } from '#protocol/guest/snapshot-protocol.ts';
 import { ownerOf } from './drop-root.ts';
 import { connectToGuestIn, takeGuestSocket } from './guest-socket.ts';
@@ -47,8 +58,7 @@ export class LocalMemory {
 
   /** @throws PortholeError `memory_not_supported`, GuestLost */
   async save(id: string, folder: SandboxFolder, started: StartRecord, maxBytes: number): Promise<Readable> {
-    const { command } = started;
-    if (command === undefined) throw memoryNotSaved('an earlier version of Porthole started this sandbox');
+    const command = commandOf(started);
     const check = (bytes: number) => {
       if (bytes <= maxBytes) return;
       const [has, most] = [bytes, maxBytes].map((size) => Math.ceil(size / MIB));
@@ -57,10 +67,7 @@ export class LocalMemory {
     check(memoryInUse(started.process));
     const place = await this.#makePlace(ownerOf(id));
     try {
-      const saving = save(id, folder, started, place);
-      const settled = saving.catch(() => undefined);
-      this.#saving.set(id, settled);
-      await saving.finally(() => this.#saving.delete(id));
+      await this.#whileUnreachable(id, save(id, folder, started, place));
       check(await imageBytes(place));
     } catch (error) {
       await rm(place, { recursive: true, force: true });
@@ -101,6 +108,53 @@ export class LocalMemory {
     }
   }
 
+  /**
+   * Saves the memory of a running sandbox in its folder, and ends its processes.
+   * @throws PortholeError `memory_not_supported`: they may go on, and the folder has no memory
+   */
+  async suspend(id: string, folder: SandboxFolder, started: StartRecord): Promise<void> {
+    const command = commandOf(started);
+    await this.forget(folder);
+    const image = join(folder.memory, MEMORY);
+    mkdirSync(image, { recursive: true, mode: 0o700 });
+    const owner = ownerOf(id);
+    if (owner !== undefined) giveTo(owner, image);
+    try {
+      await this.#whileUnreachable(id, saveAndEnd(id, folder, started, image));
+      // Last: without it, the memory is not complete.
+      const text = JSON.stringify({ command: [...command], guest: started.guest } satisfies z.infer<
+        typeof kept
+      >);
+      writeFileSync(join(folder.memory, KEPT), text);
+    } catch (error) {
+      await this.forget(folder);
+      throw error;
+    }
+  }
+
+  /** What `suspend` has saved; undefined: nothing that can be continued. */
+  kept(folder: SandboxFolder): SavedMemory | undefined {
+    try {
+      const { command, guest } = kept.parse(JSON.parse(readFileSync(join(folder.memory, KEPT), 'utf8')));
+      return guest === PROTOCOL_VERSION ? { image: join(folder.memory, MEMORY), command } : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Removes what `suspend` has saved. */
+  forget(folder: SandboxFolder): Promise<void> {
+    return rm(folder.memory, { recursive: true, force: true });
+  }
+
+  async #whileUnreachable(id: string, saving: Promise<void>): Promise<void> {
+    this.#saving.set(
+      id,
+      saving.catch(() => undefined),
+    );
+    await saving.finally(() => this.#saving.delete(id));
+  }
+
   async #makePlace(owner: number | undefined): Promise<string> {
     await this.#sweep();
     const place = mkdtempSync(join(this.#dataDir, `${PREFIX}${process.pid}-`));
@@ -119,6 +173,14 @@ export class LocalMemory {
       await rm(join(this.#dataDir, name), { recursive: true, force: true });
     }
   }
+}
+
+const KEPT = 'kept.json';
+const kept = z.object({ command: z.array(z.string()), guest: z.optional(z.int()) });
+
+function commandOf({ command }: StartRecord): readonly string[] {
+  if (command !== undefined) return command;
+  throw memoryNotSaved('an earlier version of Porthole started this sandbox');
 }
 
 const PREFIX = 'memory-';
@@ -165,7 +227,7 @@ async function save(
   }
   try {
     await receiveState(released, join(place, STATE));
-    await saveGvisorMemory(outermost, join(place, MEMORY), ownerOf(id));
+    await saveGvisorMemory(outermost, join(place, MEMORY), ownerOf(id), true);
   } finally {
     // The guest listens again, also where nothing was saved.
     released.destroy();
@@ -179,6 +241,22 @@ async function save(
       cause,
     });
   });
+}
+
+async function saveAndEnd(
+  id: string,
+  folder: SandboxFolder,
+  { process: outermost }: StartRecord,
+  image: string,
+): Promise<void> {
+  const released = await releaseSockets(guestOf(id, folder));
+  try {
+    // The files themselves stay where they are.
+    await receiveState(released, join(folder.memory, STATE));
+    await saveGvisorMemory(outermost, image, ownerOf(id), false);
+  } finally {
+    released.destroy();
+  }
 }
 
 /** The guest listens nowhere while the answer is open. */

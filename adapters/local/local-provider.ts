@@ -89,6 +89,8 @@ export interface LocalProviderOptions {
   readonly space?: DiskSpace | undefined;
   /** Milliseconds between two looks at the disks of sandboxes. @default 2 seconds */
   readonly watchDisksMs?: number | undefined;
+  /** Whether `memory.suspend` saves memory, with gVisor. @default true */
+  readonly keepsMemory?: boolean | undefined;
   /** Sandboxes that share the limits of the kernel. @default 10 */
   readonly sandboxes?: number | undefined;
 }
@@ -153,6 +155,7 @@ export class LocalProvider implements SandboxProvider {
   readonly #watch: DiskWatch;
   #onDiskStop: DiskStopListener | undefined;
   readonly #memory: LocalMemory;
+  readonly #memoryLost = new Map<string, string>();
 
   /** What isolates is found at the first use: the host does not wait for it. */
   constructor(options: LocalProviderOptions) {
@@ -171,6 +174,10 @@ export class LocalProvider implements SandboxProvider {
         ? {
             save: (id, maxBytes) => oneAtATime(this, id, () => this.#saveMemory(id, maxBytes)),
             load: (id, image, signal) => oneAtATime(this, id, () => this.#loadMemory(id, image, signal)),
+            suspend: (id) =>
+              options.keepsMemory === false
+                ? this.stop(id)
+                : oneAtATime(this, id, () => this.#suspend(id, this.#known(id))),
           }
         : undefined;
     this.#watch = new DiskWatch({
@@ -312,12 +319,16 @@ export class LocalProvider implements SandboxProvider {
 
   async inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
     signal?.throwIfAborted();
-    return { podName: id, ...this.#observe(id) };
+    return { podName: id, ...this.#observe(id), memoryLost: this.#memoryLost.get(id) };
   }
 
   async stop(id: string, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    await oneAtATime(this, id, () => this.#end(id, this.#known(id)));
+    await oneAtATime(this, id, async () => {
+      const folder = this.#known(id);
+      await this.#end(id, folder);
+      await this.#memory.forget(folder);
+    });
   }
 
   async resume(id: string, signal?: AbortSignal): Promise<void> {
@@ -476,9 +487,42 @@ export class LocalProvider implements SandboxProvider {
     if (fresh !== undefined && !folder.has('made')) folder.keepSpec(fresh);
     const { resources } = folder.spec();
     const size = { ...this.defaultSize, ...resources };
+    this.#memoryLost.delete(id);
+    if (await this.#continue(id, folder, isolation, size)) return;
     await this.#starter.start(id, folder, isolation, size, signal);
     await this.#openChannel(id, folder, isolation);
     folder.mark('made');
+  }
+
+  async #suspend(id: string, folder: SandboxFolder): Promise<void> {
+    const started = folder.started();
+    if (started !== undefined && this.#observe(id).state === 'running' && this.#space?.isLow() !== true) {
+      // Its processes end in any case: without their memory if it cannot be saved.
+      await this.#memory.suspend(id, folder, started).catch(() => undefined);
+    }
+    await this.#end(id, folder);
+  }
+
+  /** Starts the sandbox with the memory that a stop has saved. False: it has none, or lost it. */
+  async #continue(
+    id: string,
+    folder: SandboxFolder,
+    isolation: IsolationKind,
+    size: SandboxSize,
+  ): Promise<boolean> {
+    const memory = isolation === 'gvisor' ? this.#memory.kept(folder) : undefined;
+    try {
+      if (memory === undefined) return false;
+      await this.#openChannel(id, folder, isolation);
+      await this.#starter.start(id, folder, isolation, size, undefined, memory);
+      return true;
+    } catch {
+      this.#memoryLost.set(id, 'its processes could not be continued, and it started from its files');
+      this.#channels.close(id);
+      return false;
+    } finally {
+      await this.#memory.forget(folder);
+    }
   }
 
   async #openChannel(id: string, folder: SandboxFolder, isolation: IsolationKind): Promise<void> {
@@ -497,6 +541,7 @@ export class LocalProvider implements SandboxProvider {
     folder.mark('destroying');
     await this.#end(id, folder);
     await removeFolder(folder.path);
+    this.#memoryLost.delete(id);
     this.#watch.forget(id);
   }
 }

@@ -77,6 +77,8 @@ export class SandboxFolder {
   readonly mounts: string;
   /** Where the guest of gVisor makes its socket; empty while it runs. */
   readonly listen: string;
+  /** The memory of a sandbox in gVisor that was stopped with it. */
+  readonly memory: string;
 
   constructor(root: string, id: string) {
     this.path = join(root, id);
@@ -86,6 +88,7 @@ export class SandboxFolder {
     this.channel = join(this.path, 'channel');
     this.mounts = join(this.path, 'mounts');
     this.listen = join(this.path, 'listen');
+    this.memory = join(this.path, 'memory');
   }
 
   exists(): boolean {

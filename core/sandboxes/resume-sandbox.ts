@@ -94,7 +94,7 @@ async function resume(
 
 interface StopSandboxDeps extends Pick<ResumeSandboxDeps, 'clock'> {
   readonly records: Pick<Records, 'sandboxes'>;
-  readonly sandboxes: Pick<Sandboxes, 'stop'>;
+  readonly sandboxes: Pick<Sandboxes, 'stop' | 'suspend'>;
 }
 
 /** Ends every process in a sandbox and keeps its files. Resuming brings it back. */
@@ -120,8 +120,9 @@ async function stop(
 
 /**
  * Stops the sandbox if its record has not changed. Returns false if it was used in between, or
- * another process acted first.
- * @param before runs in the sandbox before the stop
+ * another process acted first. Its processes go on at its next use where the provider can save
+ * their memory.
+ * @param before runs in the sandbox before the stop, which then ends its processes
  */
 export async function stopUnlessUsed(
   { records, sandboxes, clock }: StopSandboxDeps,
@@ -132,7 +133,8 @@ export async function stopUnlessUsed(
   const won = await records.sandboxes.moveDesired(sandbox, 'running', 'stopped', clock.now(), sandbox);
   if (!won) return false;
   await before?.();
-  await sandboxes.stop(id);
+  if (before === undefined && sandboxes.suspend !== undefined) await sandboxes.suspend(id);
+  else await sandboxes.stop(id);
   await records.sandboxes.setObserved(id, 'stopped', generation);
   return true;
 }

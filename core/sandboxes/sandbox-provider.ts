@@ -47,6 +47,8 @@ export interface SandboxObservation {
   readonly reason?: string | undefined;
   /** Why the provider stopped it; undefined if it was stopped by a caller. */
   readonly stoppedFor?: string | undefined;
+  /** Why its last start did not continue processes that a stop had saved. */
+  readonly memoryLost?: string | undefined;
 }
 
 export interface ExecCommand {
@@ -132,6 +134,9 @@ export interface SandboxMemory {
    * image ends with an error, as before
    */
   load(id: string, image: Readable, signal?: AbortSignal): Promise<void>;
+
+  /** Like `stop`, and the next `resume` continues the processes, if their memory can be saved. */
+  suspend(id: string): Promise<void>;
 }
 
 /**
@@ -221,4 +226,7 @@ export interface GuestCalls {
 }
 
 /** The sandboxes of an installation, as handlers, use cases and controllers see them. */
-export interface Sandboxes extends Omit<SandboxProvider, 'connect'>, GuestCalls {}
+export interface Sandboxes extends Omit<SandboxProvider, 'connect'>, GuestCalls {
+  /** Stops an unused sandbox, with its memory where that can be saved. @default `stop` */
+  suspend?(id: string): Promise<void>;
+}

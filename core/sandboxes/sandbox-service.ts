@@ -112,11 +112,20 @@ export class SandboxService implements Sandboxes {
   /**
    * @param why what is published as the reason, also where its processes have ended already
    */
-  async stop(id: string, signal?: AbortSignal, why?: string): Promise<void> {
+  stop(id: string, signal?: AbortSignal, why?: string): Promise<void> {
+    return this.#stop(id, () => this.#provider.stop(id, signal), signal, why);
+  }
+
+  suspend(id: string): Promise<void> {
+    const { memory } = this.#provider;
+    return this.#stop(id, () => (memory === undefined ? this.#provider.stop(id) : memory.suspend(id)));
+  }
+
+  async #stop(id: string, end: () => Promise<void>, signal?: AbortSignal, why?: string): Promise<void> {
     const { state } = await this.#provider.inspect(id, signal);
     // Processes that wait for an S3 server would survive SIGKILL.
     await this.#deps.mounter?.unmountAll(id);
-    await Promise.all([this.#provider.stop(id, signal), this.#deps.attachPreviews?.(id, false, signal)]);
+    await Promise.all([end(), this.#deps.attachPreviews?.(id, false, signal)]);
     const isChange = state === 'running' || state === 'creating' || why !== undefined;
     if (isChange) await this.#publish('stopped', id, why);
   }
@@ -128,9 +137,13 @@ export class SandboxService implements Sandboxes {
     await this.#provider.resume(id, signal);
     if (this.#purpose === 'archive') return;
     await Promise.all([this.#refreshSkills(id, signal), this.#deps.attachPreviews?.(id, true, signal)]);
-    if (state !== 'running') await this.#publish('resumed', id);
+    if (state !== 'running') await this.#publish('resumed', id, await this.#memoryLost(id));
     // The files with credentials are in memory, and were lost.
     await this.#deps.provisionAccess(id, signal);
+  }
+
+  async #memoryLost(id: string): Promise<string | undefined> {
+    return this.#provider.memory && (await this.#provider.inspect(id)).memoryLost;
   }
 
   async destroy(id: string, signal?: AbortSignal): Promise<void> {

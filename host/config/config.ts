@@ -102,6 +102,7 @@ function shape(env: Environment) {
       defaultSize: size,
       isolation: env.PORTHOLE_ISOLATION === 'auto' ? undefined : env.PORTHOLE_ISOLATION,
       runsc: env.PORTHOLE_RUNSC,
+      keepsMemory: env.PORTHOLE_KEEP_MEMORY,
       userNamespaces: env.PORTHOLE_SANDBOX_USER_NAMESPACES,
     }),
     docker:

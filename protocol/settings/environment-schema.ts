@@ -143,6 +143,11 @@ export const EnvironmentSchema = z.object({
       'local: what isolates sandboxes; auto: bubblewrap, else unshare, else nothing, with a warning. With gvisor, a kernel in user space (runsc) handles their system calls. Porthole does not start if the isolation asked for does not work',
     ),
   PORTHOLE_RUNSC: text.default('runsc').describe("local: gVisor's program, by its name on PATH or its path"),
+  PORTHOLE_KEEP_MEMORY: flag
+    .default(true)
+    .describe(
+      'local, with gvisor: save the memory of an unused sandbox when it stops, so that its programs go on at its next use',
+    ),
   PORTHOLE_SANDBOX_USER_NAMESPACES: flag
     .default(false)
     .describe(

@@ -1,7 +1,8 @@
 /** Checkpoints that keep processes and their memory: in gVisor. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { stopUnlessUsed } from '#core/sandboxes/resume-sandbox.ts';
 import { missingFor, runsc } from '#test/adapters/local/machine.ts';
 import { execute } from '#test/host/support/commands.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
@@ -142,6 +143,40 @@ suite('checkpoints with memory', missingFor('gvisor'), () => {
     await away('socket');
     await shell(id, 'rm -f s.sock');
     expect(await count(id)).toEqual({ ...before, n: before.n + 1 });
+  }, 60_000);
+
+  const idleStop = async () => {
+    const { services } = porthole.host;
+    const record = await services.records.sandboxes.get(id);
+    if (record === undefined) throw new Error('no record');
+    expect(await stopUnlessUsed(services, record)).toBe(true);
+    expect(await ask('GET', `/v1/sandbox/${id}`)).toMatchObject({ state: 'stopped' });
+  };
+
+  test('an unused sandbox stops with its memory, and goes on at its next use', async () => {
+    const before = await count(id);
+    await idleStop();
+    expect(await count(id)).toEqual({ ...before, n: before.n + 1 });
+    // By request it stops without.
+    await ask('POST', `/v1/sandbox/${id}/stop`, {});
+    await ask('POST', `/v1/sandbox/${id}/resume`, {});
+    await ask('POST', `/v1/sandbox/${id}/ports/3000/wait`, {});
+    expect((await count(id)).n).toBe(1);
+  }, 60_000);
+
+  test('memory that cannot be continued is given up, which the sandbox says', async () => {
+    const hold = `require('fs').openSync('held', 'w'); require('net').createServer().listen(3001)`;
+    await ask('PUT', `/v1/sandbox/${id}/servers/holds`, { argv: ['node', '-e', hold], port: 3001 });
+    await ask('POST', `/v1/sandbox/${id}/ports/3001/wait`, {});
+    await idleStop();
+    rmSync(join(porthole.dataDir, 'sandboxes', id, 'workspace/held'));
+    await ask('POST', `/v1/sandbox/${id}/resume`, {});
+    await ask('POST', `/v1/sandbox/${id}/ports/3000/wait`, {});
+    expect((await count(id)).n).toBe(1);
+    const { memoryLost } = await porthole.host.services.sandboxes.inspect(id);
+    expect(memoryLost).toContain('started from its files');
+    expect(readdirSync(join(porthole.dataDir, 'sandboxes', id))).not.toContain('memory');
+    await ask('DELETE', `/v1/sandbox/${id}/servers/holds`);
   }, 60_000);
 
   test('a command that is attached is not ended', async () => {

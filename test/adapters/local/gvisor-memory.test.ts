@@ -78,4 +78,23 @@ suite('memory of local sandboxes', missingFor('gvisor'), () => {
     expect(await provider.inspect(to)).toMatchObject({ state: 'running' });
     await Promise.all([from, to].map((id) => provider.destroy(id)));
   }, 60_000);
+
+  test.each([true, false])(
+    'a stop keeps memory if it should: %s',
+    async (keepsMemory) => {
+      const dataDir = join(folder, `keeps-${keepsMemory}`);
+      const own = withGuests(createLocalProvider({ dataDir, isolation: 'gvisor', runsc, keepsMemory }));
+      const id = sandboxId();
+      await own.create({ id });
+      const command = await own.exec(id, { argv: ['touch', '/tmp/in-memory'] });
+      await command.exited;
+      await own.memory?.suspend(id);
+      expect(await own.inspect(id)).toMatchObject({ state: 'stopped' });
+      await own.resume(id);
+      const list = await own.exec(id, { argv: ['ls', '/tmp'] });
+      expect((await list.stdout.toArray()).join('')).toBe(keepsMemory ? 'in-memory\n' : '');
+      await own.destroy(id);
+    },
+    60_000,
+  );
 });
