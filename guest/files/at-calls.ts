@@ -71,7 +71,7 @@ export function statusOf(folder: number, name: string): Status | undefined {
     };
   }
   const stat = fs.lstatSync(at(folder, name), { throwIfNoEntry: false });
-  return stat && { ...stat, isFolder: stat.isDirectory() };
+  return stat && Object.assign(stat, { isFolder: stat.isDirectory() });
 }
 
 const uint64 = (offset: number): number =>
