@@ -397,3 +397,31 @@ def test_sends_a_folder_with_a_file_larger_than_an_archive(
     assert run.files.upload_folder(str(folder), to="models") == (3, 0, 0)
     sizes = {each["name"]: each["size"] for each in run.files.list("models")["entries"]}
     assert sizes == {"a.txt": 5, "model.bin": 40 * 1_048_576, "z.txt": 5}
+
+
+def test_goes_back_and_forks(porthole: Porthole) -> None:
+    run = porthole.run()
+    sandbox = run.sandbox
+    run.files.write("note.txt", "first")
+    first = sandbox.checkpoints.create("first")
+    assert (first["label"], first["parent"], first["memory"]) == ("first", None, False)
+    run.files.write("note.txt", "second")
+    (fork,) = sandbox.checkpoints.fork(first["id"])["sandboxes"]
+    compared = sandbox.checkpoints.compare(fork["id"], texts=["note.txt"])
+    assert [change["path"] for change in compared["changes"]] == ["note.txt"]
+    assert compared["texts"][0]["other"]["text"] == "first"
+    porthole.sandboxes.at(fork["id"]).files.write("note.txt", "mine")
+    kept = sandbox.checkpoints.keep(fork["id"], delete=True)
+    assert run.files.text("note.txt") == "mine"
+    sandbox.checkpoints.restore(kept["before"]["id"])
+    assert run.files.text("note.txt") == "second"
+    second = sandbox.checkpoints.create()
+    changes = sandbox.checkpoints.changes(second["id"], since=first["id"])
+    assert [(each["path"], each["change"]) for each in changes["changes"]] == [("note.txt", "changed")]
+    listed = sandbox.checkpoints.list()
+    assert listed["current"] == second["id"]
+    assert first["id"] in [each["id"] for each in listed["checkpoints"]]
+    sandbox.checkpoints.delete(first["id"])
+    with pytest.raises(PortholeError) as caught:
+        sandbox.checkpoints.get(first["id"])
+    assert caught.value.code == "checkpoint_not_found"

@@ -11,6 +11,7 @@ print(server.preview())
 from __future__ import annotations
 
 from . import types
+from ._async.checkpoints import AsyncCheckpoints
 from ._async.client import AsyncPorthole
 from ._async.client import connect_from_config as connect_from_config_async
 from ._async.files import AsyncFiles
@@ -19,6 +20,7 @@ from ._async.run import AsyncPreview, AsyncRun, AsyncServer
 from ._async.sandbox import AsyncCommand, AsyncDelegation, AsyncSandbox
 from ._async.sharing import AsyncPreviewSharing
 from ._async.terminal import AsyncTerminal
+from ._sync.checkpoints import Checkpoints
 from ._sync.client import Porthole, connect_from_config
 from ._sync.files import Files
 from ._sync.processes import Process
@@ -52,6 +54,7 @@ def agent_run(run_id: str) -> Run:
 
 
 __all__ = [
+    "AsyncCheckpoints",
     "AsyncCommand",
     "AsyncDelegation",
     "AsyncFiles",
@@ -63,6 +66,7 @@ __all__ = [
     "AsyncSandbox",
     "AsyncServer",
     "AsyncTerminal",
+    "Checkpoints",
     "Command",
     "CommandEvent",
     "CommandFailed",

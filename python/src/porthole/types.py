@@ -110,6 +110,114 @@ class PreviewViewer(TypedDict):
     last_at: str
 
 
+class CheckpointServer(TypedDict):
+    name: str
+    port: int | None
+
+
+class Checkpoint(TypedDict):
+    id: str
+    #: The checkpoint that the sandbox was at.
+    parent: str | None
+    label: str | None
+    cause: str
+    created_at: str
+    #: Whether it has processes and their memory.
+    memory: bool
+    files: int
+    bytes: int
+    #: What it added to the store.
+    stored_bytes: int
+    left_out: int
+    #: False: files changed while they were read.
+    consistent: bool
+    image: str | None
+    servers: list[CheckpointServer]
+    variables: list[str]
+
+
+class CheckpointList(TypedDict):
+    checkpoints: list[Checkpoint]
+    #: The one that the sandbox was at last.
+    current: str | None
+
+
+class FileChange(TypedDict):
+    path: str
+    change: Literal["added", "changed", "removed"]
+    #: Bytes. None: it did not exist.
+    before: int | None
+    after: int | None
+
+
+class CheckpointChanges(TypedDict):
+    since: str | None
+    total: int
+    changes: list[FileChange]
+
+
+class RestoredCheckpoint(TypedDict):
+    checkpoint: str
+    #: What the sandbox was: restore it to go back.
+    before: Checkpoint
+    written: int
+    removed: int
+
+
+class ForkPreview(TypedDict):
+    id: str
+    url: str | None
+    port: int
+
+
+class _Fork(TypedDict):
+    id: str
+    memory: bool
+    run: str | None
+    previews: list[ForkPreview]
+
+
+class Fork(_Fork, total=False):
+    memory_error: str
+
+
+class ForkError(TypedDict):
+    code: str
+    error: str
+    #: The fork that lacks a run or a preview. None: no fork.
+    sandbox: str | None
+
+
+class ForkedSandboxes(TypedDict):
+    sandboxes: list[Fork]
+    errors: list[ForkError]
+
+
+class ServerDifference(TypedDict):
+    name: str
+    #: None: it is not declared.
+    one: dict[str, Any] | None
+    other: dict[str, Any] | None
+
+
+class FileTextOf(TypedDict):
+    text: str | None
+    missing: Literal["no_file", "too_large", "not_text"] | None
+
+
+class FileTexts(TypedDict):
+    path: str
+    one: FileTextOf
+    other: FileTextOf
+
+
+class SandboxComparison(TypedDict):
+    total: int
+    changes: list[FileChange]
+    servers: list[ServerDifference]
+    texts: list[FileTexts]
+
+
 class PreviewStart(TypedDict, total=False):
     #: Ends the current URL of the port and opens a new one.
     rotate: bool

@@ -26,6 +26,7 @@ from ..types import (
     Scope,
     ServerInfo,
 )
+from .checkpoints import AsyncCheckpoints
 from .files import AsyncFiles
 from .http import AsyncHttp
 from .processes import AsyncProcesses, read_output
@@ -224,6 +225,7 @@ class AsyncSandbox:
         self.processes = AsyncProcesses(http, path)
         self.servers = AsyncServers(http, path)
         self.ports = AsyncPorts(http, path)
+        self.checkpoints = AsyncCheckpoints(http, path)
 
     async def __aenter__(self) -> AsyncSandbox:
         return self
