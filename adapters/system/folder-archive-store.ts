@@ -18,7 +18,7 @@ export function folderArchiveStore(folder: string): ArchiveStore {
   return {
     async put(key, content, signal) {
       const file = fileOf(key);
-      const partial = `${file}.partial`;
+      const partial = partialOf(file);
       try {
         await mkdir(dirname(file), { recursive: true, mode: 0o700 });
         const options = { mode: 0o600, flush: true, highWaterMark: 1_048_576 };
@@ -44,9 +44,16 @@ export function folderArchiveStore(folder: string): ArchiveStore {
       return createReadStream('', { fd: handle, highWaterMark: 262_144, ...bytes });
     },
 
-    remove: (key) => rm(fileOf(key), { force: true }),
+    async remove(key) {
+      const file = fileOf(key);
+      await rm(file, { force: true });
+      // Of a process that was killed while it stored it.
+      await rm(partialOf(file), { force: true });
+    },
   };
 }
+
+const partialOf = (file: string): string => `${file}.partial`;
 
 /** A new name is on the disk once its folder is. */
 async function syncFolder(path: string): Promise<void> {

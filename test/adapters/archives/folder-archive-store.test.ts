@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { folderArchiveStore } from '#adapters/system/folder-archive-store.ts';
@@ -24,3 +24,12 @@ test.each(['../outside', 'a/../../b', '/etc/passwd', 'a//b', '.hidden'])(
     await expect((async () => folderArchiveStore(tmpdir()).get(key))()).rejects.toThrow('no key');
   },
 );
+
+test('removes what a process that was killed has stored in part', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'archives-'));
+  mkdirSync(join(folder, 'a'));
+  writeFileSync(join(folder, 'a/b.pack.partial'), 'half');
+  await folderArchiveStore(folder).remove('a/b.pack');
+  expect(readdirSync(join(folder, 'a'))).toEqual([]);
+  rmSync(folder, { recursive: true });
+});
