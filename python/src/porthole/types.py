@@ -142,7 +142,7 @@ class CheckpointList(TypedDict):
     current: str | None
 
 
-class FileChange(TypedDict):
+class ChangedFile(TypedDict):
     path: str
     change: Literal["added", "changed", "removed"]
     #: Bytes. None: it did not exist.
@@ -153,7 +153,7 @@ class FileChange(TypedDict):
 class CheckpointChanges(TypedDict):
     since: str | None
     total: int
-    changes: list[FileChange]
+    changes: list[ChangedFile]
 
 
 class RestoredCheckpoint(TypedDict):
@@ -213,7 +213,7 @@ class FileTexts(TypedDict):
 
 class SandboxComparison(TypedDict):
     total: int
-    changes: list[FileChange]
+    changes: list[ChangedFile]
     servers: list[ServerDifference]
     texts: list[FileTexts]
 
