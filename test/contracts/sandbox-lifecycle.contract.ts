@@ -128,8 +128,8 @@ export function sandboxLifecycleContract(
     test('completes a stop', async () => {
       const id = await create();
       for (const [when, step] of [
-        ['before', 'stop'],
-        ['after', 'stop'],
+        ['before', 'suspend'],
+        ['after', 'suspend'],
       ] as const) {
         await execute(porthole, id, ['true']);
         wait(31);
