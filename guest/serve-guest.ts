@@ -102,6 +102,8 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
       });
     },
   };
+  // The name of a socket that is no file begins with NUL.
+  const socketFile = 'path' in listen && !listen.path.startsWith('\0') ? listen.path : undefined;
   const loadRoutes = () => import('./guest-routes.ts');
   const snapshots = async () =>
     (await import('./snapshot-routes.ts')).snapshotRoutes({
@@ -126,7 +128,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     previews,
     details: detailRoutes(details),
     runs: async () => (await loadRoutes()).runRoutes(env['HOME']),
-    ...('path' in listen && { snapshot: snapshots, state: snapshots, identity: snapshots }),
+    ...(socketFile !== undefined && { snapshot: snapshots, state: snapshots, identity: snapshots }),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
   });
   const sockets = new HostSockets();
@@ -159,7 +161,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     if ('fd' in listen) server.listen({ fd: listen.fd });
     else if ('port' in listen) server.listen(listen.port, listen.host);
     else {
-      rmSync(listen.path, { recursive: true, force: true });
+      if (socketFile !== undefined) rmSync(socketFile, { recursive: true, force: true });
       server.listen(listen.path);
     }
     await once(server, 'listening');
@@ -177,8 +179,8 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   });
   const own = createGuestServer(inside, new Router({}), () => {});
   own.maxConnections = MAX_INSIDE;
-  if ('path' in listen) {
-    sockets.track({ server, path: listen.path, listen: listenForHost });
+  if (socketFile !== undefined) {
+    sockets.track({ server, path: socketFile, listen: listenForHost });
     sockets.track({ server: own, path: insideSocket(state), listen: () => listenInside(own, state) });
   } else server.once('close', () => own.close());
   void listenInside(own, state);
