@@ -19,13 +19,14 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { cpus, getPriority, setPriority, tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { missing } from './cluster/fixture/cluster.ts';
 import { sharedFixture } from './cluster/fixture/fixture-location.ts';
 import { signalMachine } from './cluster/fixture/machine-processes.ts';
+import { endLeftovers } from './support/end-leftovers.ts';
 import { changedSince, LAST_SUITES, suitesLeftOut } from './suites-by-path.ts';
 
 /** One line a suite and try, as the reporter writes it. */
@@ -80,6 +81,8 @@ const scratch = scratchFolder();
 
 /** Ends with jest's own exit code. */
 async function run(options: readonly string[], lane?: { readonly nicer: number }): Promise<number> {
+  const own = mkdtempSync(join(scratch, 'c'));
+  chmodSync(own, 0o1777);
   const child = spawn(
     process.execPath,
     [
@@ -95,7 +98,7 @@ async function run(options: readonly string[], lane?: { readonly nicer: number }
         NODE_COMPILE_CACHE: join(folder, 'compiled'),
         ...process.env,
         TALLY_FILE: tallyFile,
-        TMPDIR: scratch,
+        TMPDIR: own,
         // What outlives a run stays on the disk.
         PORTHOLE_CLUSTER_DIR: sharedFixture().runFolder,
         ...(lane !== undefined && { TEST_LANE: '1' }),
@@ -123,6 +126,8 @@ async function run(options: readonly string[], lane?: { readonly nicer: number }
   }
   clearTimeout(quiet);
   process.off('SIGINT', ignore).off('SIGTERM', ignore);
+  const ended = endLeftovers(basename(own));
+  if (ended > 0) process.stdout.write(`ended ${ended} processes of sandboxes that suites have left behind\n`);
   return code ?? (signal === null ? 0 : 1);
 }
 

@@ -70,6 +70,11 @@ describe.each(OPTIONAL_FEATURES)('without the feature %s', (name) => {
     for (const { method, path } of FEATURES[name].routes) {
       const at = path.replace(/\{\w+\}/g, 'x');
       const answer = await porthole.call(method, at);
+      // As the bridge answers it.
+      if (at.startsWith('/v1/sandbox/')) {
+        expect([at, answer.status, answer.text]).toEqual([at, 404, '404 Not Found']);
+        continue;
+      }
       expect([at, ...outcome(answer)]).toEqual([at, 404, 'not_found']);
       expect(answer.json()['error']).toMatch(/^There is no route /);
     }
