@@ -39,6 +39,9 @@ export class TrustedProxies {
   }
 }
 
+/** The client is the peer of the connection. */
+export const NO_PROXIES = new TrustedProxies();
+
 /** The client of a request, for the app and for limits. */
 export function clientAddress(
   { socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>,

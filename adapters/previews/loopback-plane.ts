@@ -11,7 +11,7 @@ import { isAmongFirst, tooManyPreviews } from '#core/previews/preview-limits.ts'
 import { previewName, tokenFingerprint } from '#core/previews/preview-token.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
-import { clientAddress, TrustedProxies } from '#proxy/client-address.ts';
+import { clientAddress, NO_PROXIES } from '#proxy/client-address.ts';
 import { NO_SIBLINGS } from '#proxy/siblings.ts';
 import { dialFailure } from './dial-failure.ts';
 import { creationTimes, isCurrent, probeApp, selected } from './preview-files.ts';
@@ -61,7 +61,7 @@ export function createLoopbackPlane({
     },
     dial: (target, signal) => sandboxes.dial(target.sandboxId, target.targetPort, signal),
     dialFailure,
-    clientAddress: (req) => clientAddress(req, new TrustedProxies()),
+    clientAddress: (req) => clientAddress(req, NO_PROXIES),
     visitor(req) {
       const { host = '' } = req.headers;
       return { scheme: 'http', host, audience: host };

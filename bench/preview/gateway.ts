@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { NO_SIBLINGS } from '#proxy/siblings.ts';
 import { createPreviewProxy } from '#proxy/preview-proxy.ts';
-import { clientAddress, TrustedProxies } from '#proxy/client-address.ts';
+import { clientAddress, NO_PROXIES } from '#proxy/client-address.ts';
 import type { PreviewTarget } from '#proxy/preview-target.ts';
 import { parsePreviewHost } from '#core/previews/preview-token.ts';
 
@@ -28,7 +28,7 @@ export async function serveGateway(targetPort: number, dial: () => Promise<Duple
     },
     dial,
     dialFailure: () => 'unreachable',
-    clientAddress: (req) => clientAddress(req, new TrustedProxies()),
+    clientAddress: (req) => clientAddress(req, NO_PROXIES),
     visitor(req) {
       const { host = '' } = req.headers;
       return { scheme: 'http', host, audience: host };

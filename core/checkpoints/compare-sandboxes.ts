@@ -8,7 +8,7 @@ import { type FileChange, fileChanges, type Manifest } from './manifest.ts';
 import { blocksOf, PackWriter } from './pack-writer.ts';
 import { readTree } from './read-tree.ts';
 import { SERVERS_FILE } from './restore-checkpoint.ts';
-import { type CheckpointDeps, knownOf } from './take-checkpoint.ts';
+import { areOfOneFamily, type CheckpointDeps, knownOf } from './take-checkpoint.ts';
 
 /** A declared server in two sandboxes; null where it is not declared. */
 export interface ServerDifference {
@@ -56,9 +56,7 @@ async function checkRelated(
   one: SandboxRecord,
   other: SandboxRecord,
 ): Promise<void> {
-  if (one.id === other.id) return;
-  const [head, its] = await Promise.all([one, other].map((each) => records.checkpoints.head(each)));
-  if (head !== undefined && head.family === its?.family) return;
+  if (one.id === other.id || (await areOfOneFamily(records.checkpoints, one, other))) return;
   throw new PortholeError('invalid_request', `with: sandbox ${other.id} does not come from ${one.id}`, {
     remedy: 'compare a sandbox with its forks, or two of its forks.',
   });

@@ -3,7 +3,7 @@ import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Performer } from './checkpoint-events.ts';
 import type { CheckpointRecord } from './checkpoint-store.ts';
 import { restoreCheckpoint, type Restored } from './restore-checkpoint.ts';
-import { type CheckpointDeps, takeCheckpoint } from './take-checkpoint.ts';
+import { areOfOneFamily, type CheckpointDeps, takeCheckpoint } from './take-checkpoint.ts';
 
 /**
  * Makes the files and the declared servers of a sandbox those of its fork: by a checkpoint of the
@@ -29,8 +29,7 @@ export async function checkIsFork(
   sandbox: SandboxRecord,
   fork: SandboxRecord,
 ): Promise<void> {
-  const [own, other] = await Promise.all([sandbox, fork].map((each) => records.checkpoints.head(each)));
-  if (sandbox.id !== fork.id && own !== undefined && own.family === other?.family) return;
+  if (sandbox.id !== fork.id && (await areOfOneFamily(records.checkpoints, sandbox, fork))) return;
   throw new PortholeError('invalid_request', `fork: ${fork.id} is not a fork of sandbox ${sandbox.id}`, {
     remedy: `POST /v1/sandbox/${sandbox.id}/checkpoints/{checkpoint}/fork makes forks.`,
   });

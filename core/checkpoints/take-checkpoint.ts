@@ -8,7 +8,12 @@ import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { getManifest, putManifest, putPack, removeObjects } from './checkpoint-objects.ts';
 import { checkpointCreated, type Performer } from './checkpoint-events.ts';
-import type { CheckpointCause, CheckpointRecord, NewCheckpoint } from './checkpoint-store.ts';
+import type {
+  CheckpointCause,
+  CheckpointRecord,
+  CheckpointRecords,
+  NewCheckpoint,
+} from './checkpoint-store.ts';
 import { EMPTY_MANIFEST, type Extended, fileChanges, type Manifest, totalsOf } from './manifest.ts';
 import { type CollectDeps, surplusOf } from './collect-checkpoints.ts';
 import { blocksOf, PackWriter } from './pack-writer.ts';
@@ -217,6 +222,15 @@ interface Known {
   readonly made: Manifest;
   /** What the new manifest may extend. */
   readonly whole: Extended | undefined;
+}
+
+/** Whether both come from one sandbox, so that their checkpoints share packs. */
+export async function areOfOneFamily(
+  checkpoints: Pick<CheckpointRecords, 'head'>,
+  ...sandboxes: readonly [SandboxRecord, SandboxRecord]
+): Promise<boolean> {
+  const [one, other] = await Promise.all(sandboxes.map((each) => checkpoints.head(each)));
+  return one !== undefined && one.family === other?.family;
 }
 
 /** What the next checkpoint of a sandbox can share with earlier ones. */

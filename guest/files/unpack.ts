@@ -3,7 +3,6 @@ import { posix } from 'node:path';
 import type { PortholeError } from '../../base/errors.ts';
 import { readFrames } from '../../base/frames.ts';
 import { freeBuffer } from '../../base/free-buffer.ts';
-import { takeFirst } from '../../base/take-first.ts';
 import type { Remembered } from '../../base/tar/archive-tree.ts';
 import type { TarHeader } from '../../base/tar/tar-header.ts';
 import { TarValidator } from '../../base/tar/validate-tar.ts';
@@ -95,6 +94,32 @@ export async function treeIn(
     await removeAll(workspace, first.toString().split('\0').slice(0, -1));
   };
   await staged(workspace, true, fill, EXACT_MODE);
+}
+
+/**
+ * Takes the first bytes of a stream, in memory of their own; fewer if it ends. What follows can be
+ * read from `rest`, once.
+ */
+async function takeFirst(
+  source: AsyncIterable<Buffer>,
+  bytes: number,
+): Promise<{ readonly first: Buffer; readonly rest: AsyncIterable<Buffer> }> {
+  const pieces = source[Symbol.asyncIterator]();
+  const taken: Buffer[] = [];
+  let missing = bytes;
+  let left: Buffer = Buffer.alloc(0);
+  while (missing > 0) {
+    const { value, done } = await pieces.next();
+    if (done === true) break;
+    taken.push(Buffer.from(value.subarray(0, missing)));
+    left = value.subarray(missing);
+    missing -= value.length - left.length;
+  }
+  async function* rest() {
+    if (left.length > 0) yield left;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  }
+  return { first: Buffer.concat(taken), rest: rest() };
 }
 
 /**

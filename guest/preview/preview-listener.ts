@@ -5,7 +5,7 @@ import type { FrontHandlers } from '../../proxy/front/strict-server.ts';
 import { AccessGate, openUrl } from '../../proxy/access/access-gate.ts';
 import { readTicket, readTicketKeys } from '../../protocol/guest/visit-tickets.ts';
 import { createPreviewProxy } from '../../proxy/preview-proxy.ts';
-import { clientAddress, TrustedProxies } from '../../proxy/client-address.ts';
+import { clientAddress, NO_PROXIES } from '../../proxy/client-address.ts';
 import type { PreviewLookup, PreviewTarget } from '../../proxy/preview-target.ts';
 import { answerWithPage } from '../../proxy/status-answer.ts';
 import type { PreviewStatus } from '../../proxy/status-page.ts';
@@ -25,8 +25,6 @@ export interface PreviewListener extends FrontHandlers {
 const PORT_HEADER = PREVIEW_PORT_HEADER.toLowerCase();
 /** The addresses that a gateway lists in X-Forwarded-For. */
 const ADDRESSES = /^[\da-f.:, [\]]{2,300}$/i;
-
-const NO_PROXIES = new TrustedProxies();
 
 const nothing = (): void => undefined;
 

@@ -23,7 +23,7 @@ export const CheckpointPath = SandboxPath.extend({
 
 const Label = z.string().trim().min(1, 'must not be empty').max(200);
 
-export const CheckpointDto = z
+const CheckpointDto = z
   .object({
     id: z.string(),
     parent: z
@@ -69,7 +69,7 @@ export function toCheckpointDto(one: CheckpointRecord): z.infer<typeof Checkpoin
 }
 
 /** The owner, and people with whom the work in the run is shared. */
-export async function findRunning(services: Services, caller: Caller, id: string): Promise<SandboxRecord> {
+async function findRunning(services: Services, caller: Caller, id: string): Promise<SandboxRecord> {
   const sandbox = await findSandbox(services, caller, id, { agents: true });
   return readySandbox(services, sandbox, { inspects: true });
 }

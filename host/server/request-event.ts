@@ -1,9 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpEvent } from '#handlers/http/http-event.ts';
-import { TrustedProxies } from '#proxy/client-address.ts';
+import { NO_PROXIES } from '#proxy/client-address.ts';
 import { checkHandshake, HandshakeResponse } from './handshake.ts';
-
-const NO_PROXIES = new TrustedProxies();
 
 /**
  * The event of one request of Node's server; its body is left unread.

@@ -247,12 +247,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_CHECKPOINT_COMMANDS: z
     .string()
     .default('')
-    .transform((text) =>
-      text
-        .split(',')
-        .map((line) => line.trim())
-        .filter((line) => line !== ''),
-    )
+    .transform(namesOf)
     .describe(
       'With PORTHOLE_AUTO_CHECKPOINTS: the first words of commands before which a checkpoint is made, separated by commas: git reset,rm -rf. A command waits 10 seconds at most',
     ),

@@ -13,7 +13,7 @@ import { parsePreviewHost, previewHost, tokenFingerprint } from '#core/previews/
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy } from '#proxy/preview-proxy.ts';
 import type { PreviewProxyDeps } from '#proxy/preview-proxy-deps.ts';
-import { clientAddress, TrustedProxies } from '#proxy/client-address.ts';
+import { clientAddress, NO_PROXIES } from '#proxy/client-address.ts';
 import type { PreviewLookup, PreviewTarget } from '#proxy/preview-target.ts';
 
 export const TOKEN = `calm-blue-otter-${'a'.repeat(26)}`;
@@ -103,7 +103,7 @@ export async function startGateway(
       lastUse = performance.now();
     },
     dialFailure,
-    clientAddress: (req) => clientAddress(req, new TrustedProxies()),
+    clientAddress: (req) => clientAddress(req, NO_PROXIES),
     visitor(req) {
       const { host = '' } = req.headers;
       return { scheme: 'http', host, audience: host };

@@ -1,5 +1,5 @@
 import { endWith } from '#proxy/front/raw-answer.ts';
-import { TrustedProxies } from '#proxy/client-address.ts';
+import { NO_PROXIES, type TrustedProxies } from '#proxy/client-address.ts';
 import { ownPath } from '#proxy/own-path.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
@@ -75,7 +75,7 @@ export function createPreviewFallback(deps: PreviewFallbackDeps): PreviewProxy {
 /** Hosts by name without a route, in the way of the guests: a name can be guessed. */
 async function hiddenPreviews(
   openPage: string,
-  { log, reportContact, trustedProxies = new TrustedProxies() }: PreviewFallbackDeps,
+  { log, reportContact, trustedProxies = NO_PROXIES }: PreviewFallbackDeps,
 ): Promise<PreviewProxy> {
   const [{ createPreviewProxy }, { clientAddress }, { hiddenTarget }, { NO_SIBLINGS }] = await Promise.all([
     import('#proxy/preview-proxy.ts'),
