@@ -1,5 +1,6 @@
 import { lchownSync, mkdirSync, readFileSync, realpathSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { spareFolder } from '#adapters/local/launch.ts';
 import type { MountNamespace } from '#adapters/local/local-provider.ts';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import { EARLIER_VERSION, mountFailed } from './mount-failure.ts';
@@ -14,6 +15,15 @@ const MOUNTER =
   `setpriv --no-new-privs --securebits=+noroot,+noroot_locked,+no_setuid_fixup,+no_setuid_fixup_locked
   --bounding-set=-all,+sys_admin --inh-caps=-all,+sys_admin --ambient-caps=-all,+sys_admin
   --pdeathsig=KILL --`.split(/\s+/);
+
+/**
+ * Shell: shows the current folder at a path that the sandbox cannot change, in its own mount
+ * namespace, and runs a program there. libfuse resolves the path of a mount point twice, between
+ * which a folder of the sandbox may become a link. What is mounted propagates to the folder itself,
+ * under any name.
+ */
+const AT_OWN_PATH = 'mount --internal-only --no-canonicalize --bind . "$0" && exec "$@"';
+const OWN_MOUNTS = ['unshare', '--mount', '--propagation', 'unchanged', '--', 'sh', '-c', AT_OWN_PATH];
 
 /** A folder below one that only Porthole writes to. */
 interface Folder {
@@ -41,7 +51,9 @@ export function localMountTarget(target: MountNamespace | undefined, mountPath: 
   return {
     clear: () => removeFolder(own),
     launch: (name, mount) => {
-      const inside = { uid: '0', gid: '0', target: '.', prefix: MOUNTER };
+      const stage = spareFolder(folders.map(({ beside }) => beside));
+      const prefix = [...OWN_MOUNTS, stage, ...MOUNTER];
+      const inside = { uid: '0', gid: '0', target: stage, prefix };
       return spawnSupervisor(
         {
           holder,

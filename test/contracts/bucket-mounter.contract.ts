@@ -209,18 +209,22 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
       while (fs.existsSync('run')) for (const turn of turns) try { turn(); } catch {}`;
     const swapping = await provider.exec(id, { argv: ['node', '-e', swap], cwd: '/workspace/s' });
     for (const stream of [swapping.stdout, swapping.stderr]) stream.resume();
-    for (let i = 0; i < 8; i += 1) {
+    const fuseMounts = async () => {
+      const holder = await harness.holder(id);
+      const lines = readFileSync(`/proc/${holder}/mountinfo`, 'utf8').split('\n');
+      return lines.filter((line) => line.includes(' - fuse'));
+    };
+    for (let i = 0; i < 30; i += 1) {
       const error = await mounter.mount(id, bucket('/workspace/s/real/usr')).catch((one: unknown) => one);
       if (error !== undefined) expect(error).toMatchObject({ code: 'mount_error' });
-      const holder = await harness.holder(id);
-      const mounted = readFileSync(`/proc/${holder}/mountinfo`, 'utf8')
-        .split('\n')
-        .filter((line) => line.includes(' - fuse'));
+      const mounted = await fuseMounts();
       expect(mounted.filter((line) => !/ \S*\/workspace\/s\/(real|x)\/usr rw,/.test(line))).toEqual([]);
       await mounter.unmountAll(id);
+      expect(await fuseMounts()).toEqual([]);
     }
     await run('rm /workspace/s/run');
     await swapping.exited;
+    expect(await run('cat /proc/self/mountinfo | grep fuse')).toBe('');
   }, 60_000);
 
   test('neither keys nor processes of a mount can be seen inside, and no key shows in a command line', async () => {
