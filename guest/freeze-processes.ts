@@ -20,14 +20,15 @@ export interface Running {
 }
 
 /**
- * Whether the kernel ends all processes that this one can stop when this one ends, so that none
- * stays stopped: in a pid namespace with this process or its parent as pid 1.
+ * Whether all processes that this one can stop end with it, so that none stays stopped. The kernel
+ * ends them in a pid namespace with this process or its parent as pid 1; the runtime does in a pod,
+ * where the pause process is pid 1, and the parent of this one is outside.
  */
-export const canFreeze = (): boolean => process.pid === 1 || process.ppid === 1;
+export const canFreeze = (): boolean => process.ppid <= 1;
 
 /**
- * What descends from pid 1, but this process and its ancestors. Others were started from outside:
- * one of them may carry the very bytes that this process sends.
+ * What descends from pid 1 or this process, but themselves and its ancestors. Others were started
+ * from outside: one of them may carry the very bytes that this process sends.
  */
 export function otherProcesses(): Running[] {
   const found = new Map<number, Running>();
@@ -39,8 +40,9 @@ export function otherProcesses(): Running[] {
     const parent = found.get(pid)?.parent;
     return parent === undefined ? [] : [pid, ...lineOf(parent)];
   };
-  const own = new Set(lineOf(process.pid));
-  return [...found.values()].filter(({ pid }) => !own.has(pid) && lineOf(pid).includes(1));
+  const own = new Set([1, ...lineOf(process.pid)]);
+  const isInside = (pid: number) => lineOf(pid).some((each) => each === 1 || each === process.pid);
+  return [...found.values()].filter(({ pid }) => !own.has(pid) && isInside(pid));
 }
 
 /** Undefined if it has ended. */
