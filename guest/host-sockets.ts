@@ -9,17 +9,20 @@ interface Listener {
   readonly listen: () => Promise<void>;
 }
 
-/** Servers of the guest on sockets in folders of the host. */
+/** Servers and connections of the guest on sockets in folders of the host. */
 export class HostSockets {
   readonly #listeners: Listener[] = [];
   readonly #open = new Set<Socket>();
 
   track(listener: Listener): void {
     this.#listeners.push(listener);
-    listener.server.on('connection', (socket: Socket) => {
-      this.#open.add(socket);
-      socket.once('close', () => this.#open.delete(socket));
-    });
+    listener.server.on('connection', (socket: Socket) => this.trackConnection(socket));
+  }
+
+  /** A connection between the guest and the host. */
+  trackConnection(socket: Socket): void {
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
   }
 
   /** Stops listening. Open connections stay. */

@@ -6,6 +6,7 @@ import { createServer, type Socket } from 'node:net';
 import { unlessAborted } from '../base/concurrency.ts';
 import { connectDirect } from '../proxy/direct-socket.ts';
 import { splice } from '../proxy/splice.ts';
+import type { HostSockets } from './host-sockets.ts';
 import { type BrokerAccess, connectionPreamble, NETWORK } from '../protocol/guest/network.ts';
 
 /** Open connections of all programs together; the broker has a limit as well. */
@@ -21,24 +22,28 @@ export type Broker = { readonly path: string } | BrokerAccess;
  * Does not parse the traffic: the broker does, outside of the sandbox. If the port is taken by a
  * program, the guest works without the proxy.
  * @param find resolves with undefined where no broker is known in time
+ * @param sockets gets the connections to the broker
  */
-export function startNetworkProxy(find: () => Promise<Broker | undefined>): void {
+export function startNetworkProxy(find: () => Promise<Broker | undefined>, sockets?: HostSockets): void {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (program) => {
     program.on('error', () => {});
-    void find().then((broker) => (broker === undefined ? program.end(NO_HOST) : carry(program, broker)));
+    void find().then((broker) =>
+      broker === undefined ? program.end(NO_HOST) : carry(program, broker, sockets),
+    );
   });
   server.maxConnections = MAX_OPEN;
   server.on('error', (error) => process.stderr.write(`porthole-guest: no network: ${error.message}\n`));
   server.listen(NETWORK.port, '127.0.0.1');
 }
 
-function carry(program: Socket, to: Broker): void {
+function carry(program: Socket, to: Broker, sockets: HostSockets | undefined): void {
   if (program.destroyed) return;
   const broker = connectDirect({
     ...('path' in to ? { path: to.path } : { host: to.host, port: to.port }),
     allowHalfOpen: true,
     noDelay: true,
   });
+  sockets?.trackConnection(broker);
   const away = (): void => void program.resume().end(NO_HOST);
   broker.once('error', away).once('connect', () => {
     broker.off('error', away).on('error', () => {});

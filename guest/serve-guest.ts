@@ -55,7 +55,8 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const pod =
     'port' in listen || settings.inherit ? await import('../protocol/guest/guest-pod.ts') : undefined;
   const env = environmentOf(settings, pod);
-  const network = await startNetwork(settings, env);
+  const sockets = new HostSockets();
+  const network = await startNetwork(settings, env, sockets);
   const named = (sandboxId: string, broker: string | undefined): void => {
     env['SANDBOX_ID'] = sandboxId;
     if (broker !== undefined) network?.named(broker);
@@ -131,7 +132,6 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     ...(socketFile !== undefined && { snapshot: snapshots, state: snapshots, identity: snapshots }),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
   });
-  const sockets = new HostSockets();
   let attached = 0;
   const upgrades = new Router<UpgradeHandler>({
     exec: async () => {
@@ -253,11 +253,15 @@ function environmentOf(
  * servers start before the first call names the broker. A guest that restarts in its pod reads the
  * broker's access from its state.
  */
-async function startNetwork({ network, state }: GuestSettings, env: Record<string, string>) {
+async function startNetwork(
+  { network, state }: GuestSettings,
+  env: Record<string, string>,
+  sockets: HostSockets,
+) {
   if (network === undefined) return undefined;
   const { NamedBroker, startNetworkProxy } = await import('./network-proxy.ts');
   if (network !== true) {
-    startNetworkProxy(() => Promise.resolve({ path: network }));
+    startNetworkProxy(() => Promise.resolve({ path: network }), sockets);
     return undefined;
   }
   const broker = new NamedBroker();
