@@ -130,6 +130,67 @@ suite('checkpoints and forks of a run', chromiumMissing, () => {
     expect(problems).toEqual([]);
   });
 
+  test('compares a fork with the present and with another fork: pages, console, files and times', async () => {
+    const { page, problems } = await open();
+    await page.getByRole('button', { name: 'Try three ways' }).click();
+    await heading(page, 'Fork 3').filter({ hasText: 'third' }).waitFor();
+    const runs = new URL(page.url()).searchParams.get('forks')?.split(',') ?? [];
+    const ids = await Promise.all(
+      runs.map(
+        async (id) => (await call('GET', `/api/runs/${id}`)).json<{ sandbox_id: string }>().sandbox_id,
+      ),
+    );
+    await write('the second way<script>console.error("no till")</script>', ids[1]);
+    await call('PUT', `/v1/sandbox/${ids[2]}/file/workspace/logo.bin`, Buffer.from([0, 1, 2]));
+
+    await page.getByRole('button', { name: 'Compare Fork 2' }).press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Compare Fork 2' });
+    const texts = async (list: string) =>
+      (await dialog.getByRole('list', { name: list }).getByRole('listitem').allInnerTexts()).map((text) =>
+        text.replaceAll(/\s+/g, ' '),
+      );
+    for (const name of ['Page of The present', 'Page of Fork 2']) await dialog.getByAltText(name).waitFor();
+    await dialog.getByText(/^\d+\.\d % of the picture differs\.$/).waitFor();
+    expect(await texts('Console: new and gone in Fork 2')).toEqual(['new error: no till']);
+    expect(await texts('Text and controls: new and gone in Fork 2')).toEqual([
+      expect.stringMatching(/^new .*the second way/),
+      expect.stringMatching(/^gone .*third/),
+    ]);
+    const loaded = dialog.getByRole('row', { name: 'Loaded' }).getByRole('cell');
+    expect(await loaded.allInnerTexts()).toEqual([
+      expect.stringMatching(/^\d+ ms$/),
+      expect.stringMatching(/^\d+ ms$/),
+    ]);
+    expect(await texts('Files that differ')).toEqual([expect.stringMatching(/^changed page.txt /)]);
+    await dialog.getByRole('button', { name: 'Show lines of page.txt' }).press('Enter');
+    const lines = dialog.getByRole('region', { name: 'Lines that differ' });
+    await lines.getByText('removed: third').waitFor();
+    expect(await lines.innerText()).toContain('the second way<script>');
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByText('What differs', { exact: true }).click();
+    await dialog.getByAltText('What differs in Fork 2').waitFor();
+    expect(await dialog.getByAltText('Page of Fork 2').count()).toBe(0);
+
+    await dialog.getByRole('button', { name: /With$/ }).press('Enter');
+    await page.getByRole('option', { name: 'Fork 3' }).press('Enter');
+    await dialog.getByAltText('Page of Fork 3').waitFor();
+    await dialog.getByText('2 files differ').waitFor();
+    await dialog.getByRole('button', { name: 'Show lines of logo.bin' }).press('Enter');
+    await dialog.getByText('It is no text, or too long to compare here.').waitFor();
+    await dialog.getByRole('textbox', { name: `Page of port ${PORT}` }).fill('menu');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('must be a path on the preview').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('button', { name: 'Fork 3', exact: true }).click();
+    await page.getByRole('button', { name: 'Compare Fork 3' }).click();
+    await page.getByRole('dialog').getByText('The pages look the same.').waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(problems.filter((each) => !each.includes('400'))).toEqual([]);
+    for (const id of ids) await call('DELETE', `/v1/sandbox/${id}`);
+  });
+
   test('says why there are fewer pages, and what to do', async () => {
     const { page } = await open();
     const { access } = here.porthole.host.services.records;

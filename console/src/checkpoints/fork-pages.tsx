@@ -2,11 +2,12 @@ import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { FormDialog } from '../parts/dialog-form.tsx';
+import { DialogButton, FormDialog } from '../parts/dialog-form.tsx';
 import { Button, Check, Choice, Empty, Icon, Pending } from '../parts/elements.tsx';
 import { useKeepalive } from '../previews/live-preview.tsx';
 import { PreviewFrame } from '../previews/preview-frame.tsx';
 import './checkpoints.css';
+import { CompareForks } from './compare-forks.tsx';
 import { useForks } from './use-forks.ts';
 
 interface ForkPagesProps {
@@ -32,6 +33,7 @@ export function ForkPages({ sandboxId, children, onKept }: ForkPagesProps) {
     for (const id of forks) await endFork((await call('GET /api/runs/{id}', { path: { id } })).sandbox_id);
     close();
   };
+  const named = forks.map((runId, index) => ({ runId, name: `Fork ${index + 1}` }));
   return (
     <div className="fork-pages" data-forks={forks.length}>
       {forks.length === 0 ? null : (
@@ -56,7 +58,14 @@ export function ForkPages({ sandboxId, children, onKept }: ForkPagesProps) {
       </div>
       {forks.map((id, index) => (
         <div key={id} className={id === shown ? 'fork-page shown' : 'fork-page'}>
-          <ForkPage runId={id} name={`Fork ${index + 1}`} onKeep={keep} onClose={() => remove(id)} />
+          <ForkPage
+            runId={id}
+            name={named[index]?.name ?? ''}
+            present={sandboxId}
+            others={named.filter((each) => each.runId !== id)}
+            onKeep={keep}
+            onClose={() => remove(id)}
+          />
         </div>
       ))}
     </div>
@@ -72,12 +81,15 @@ function endFork(id: string): Promise<unknown> {
 interface ForkPageProps {
   readonly runId: string;
   readonly name: string;
+  /** Id of the sandbox of the present. */
+  readonly present: string;
+  readonly others: readonly { readonly runId: string; readonly name: string }[];
   readonly onKeep: (sandboxId: string, endsOthers: boolean) => Promise<void>;
   /** It is no longer shown. */
   readonly onClose: () => void;
 }
 
-function ForkPage({ runId, name, onKeep, onClose }: ForkPageProps) {
+function ForkPage({ runId, name, present, others, onKeep, onClose }: ForkPageProps) {
   const path = { id: runId };
   const run = useAnswer('GET /api/runs/{id}', { path }, 10_000);
   const previews = useAnswer('GET /api/runs/{id}/sandbox/port-forward', { path }, 10_000);
@@ -108,6 +120,20 @@ function ForkPage({ runId, name, onKeep, onClose }: ForkPageProps) {
           </Button>
           {sandboxId === undefined ? null : (
             <>
+              <DialogButton
+                className="picture-modal"
+                trigger={<Button aria-label={`Compare ${name}`}>Compare</Button>}
+              >
+                {({ close }) => (
+                  <CompareForks
+                    sandboxId={present}
+                    others={others}
+                    fork={{ id: sandboxId, name }}
+                    port={preview?.target_port}
+                    onClose={close}
+                  />
+                )}
+              </DialogButton>
               <FormDialog
                 trigger={<Button aria-label={`Keep this one, ${name}`}>Keep this one</Button>}
                 title={`Keep ${name}?`}

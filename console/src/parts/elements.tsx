@@ -222,10 +222,13 @@ const TONES: Readonly<Record<string, string>> = {
   running: 'good',
   ready: 'good',
   succeeded: 'good',
+  works: 'good',
   failed: 'bad',
+  broken: 'bad',
   creating: 'busy',
   starting: 'busy',
   waiting: 'busy',
+  unclear: 'busy',
 };
 
 /** A term of a description list. */

@@ -4,7 +4,7 @@ import { chosenTheme, chooseTheme, type Theme } from '../live/theme.ts';
 import { chooseTimeFormat, formatMoment, onTimeFormat, timeFormat } from '../live/time-format.ts';
 import { useIsOnlyUser, usePerson } from '../live/person.ts';
 import { Button, Choice, Fact } from '../parts/elements.tsx';
-import { Segments } from './segments.tsx';
+import { Segments } from '../parts/segments.tsx';
 
 const THEMES: readonly { readonly id: Theme; readonly words: string }[] = [
   { id: 'system', words: 'System' },
