@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { PortholeError } from '#base/errors.ts';
-import { serverList, type ServerInfo } from '#protocol/guest/servers-protocol.ts';
+import type { ServerInfo } from '#protocol/guest/servers-protocol.ts';
 import { type FileDeps, readWorkspaceFile } from '../files/workspace-files.ts';
 import { Guest } from '../processes/guest.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
@@ -94,8 +94,8 @@ async function serversOf(
   { id }: SandboxRecord,
   signal: AbortSignal | undefined,
 ): Promise<Servers> {
-  const { value } = await new Guest(sandboxes, id).call('GET', '/v1/servers', serverList, { signal });
-  return new Map(value.servers.map((server) => [server.name, server]));
+  const servers = await new Guest(sandboxes, id).servers(signal);
+  return new Map(servers.map((server) => [server.name, server]));
 }
 
 function shownOf(server: ServerInfo | null) {

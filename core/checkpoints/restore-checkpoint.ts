@@ -3,7 +3,6 @@ import * as z from 'zod/mini';
 import { MAX_REMOVED_BYTES } from '#protocol/guest/tree-protocol.ts';
 import {
   serverInfo,
-  serverList,
   serverName,
   serverRequest,
   type ServerRequest,
@@ -144,7 +143,7 @@ async function declareServers(
 ): Promise<void> {
   const guest = new Guest(sandboxes, sandbox.id);
   const wanted = await serversIn({ store }, checkpoint, manifest);
-  const { servers } = (await guest.call('GET', '/v1/servers', serverList)).value;
+  const servers = await guest.servers();
   // Also those that stay: each starts on the files of the checkpoint.
   await Promise.all(servers.map(({ name }) => guest.call('DELETE', `/v1/servers/${name}`, NOTHING)));
   await Promise.all(

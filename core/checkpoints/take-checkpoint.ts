@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { serverList } from '#protocol/guest/servers-protocol.ts';
 import type { Ids } from '#base/clock-and-ids.ts';
 import { oneAtATime } from '#base/concurrency.ts';
 import { PortholeError } from '#base/errors.ts';
@@ -142,13 +141,11 @@ async function take(
       isConsistent &&= tree.unsettled === 0 && fileChanges(before, tree.manifest).length === 0;
     }
     const { manifest } = tree;
-    const guest = new Guest(deps.sandboxes, sandbox.id);
-    const [{ baseId, manifestSha256, bytes }, { value }] = await whenAllEnd(
+    const [{ baseId, manifestSha256, bytes }, servers] = await whenAllEnd(
       putManifest(store, ref, manifest, known.whole),
-      guest.call('GET', '/v1/servers', serverList, { signal }),
+      new Guest(deps.sandboxes, sandbox.id).servers(signal),
       writer.end(),
     );
-    const { servers } = value;
     const { files, bytes: size, packs } = totalsOf(manifest);
     const finished = {
       files,

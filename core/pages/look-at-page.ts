@@ -105,26 +105,14 @@ export async function openPage(
     );
   }
   const passTo = (to: Preview) => createPass(deps, to, { viewer: 'porthole' });
-  const [pass, siblings] = await Promise.all([
-    passTo(preview),
-    Promise.all(
-      live
-        .filter((other) => other !== preview)
-        .map(async (other) => ({
-          origin: originOf(other),
-          port: other.targetPort,
-          pass: await passTo(other),
-        })),
-    ),
-  ]);
-  const reached = siblings.flatMap(({ origin: at, ...other }) =>
-    at === undefined ? [] : [{ ...other, origin: at }],
-  );
-  const observed = await deps.pages.observe(
-    { ...visit, origin, siblings: reached, pass },
-    run.owner.user,
-    signal,
-  );
+  const siblings = live.flatMap((other) => {
+    const at = originOf(other);
+    if (other === preview || at === undefined) return [];
+    return [passTo(other).then((pass) => ({ origin: at, port: other.targetPort, pass }))];
+  });
+  const [pass, reached] = await Promise.all([passTo(preview), Promise.all(siblings)]);
+  const opened = { ...visit, origin, siblings: reached, pass };
+  const observed = await deps.pages.observe(opened, run.owner.user, signal);
   return withAdvice(deps, run, port, observed, signal);
 }
 

@@ -1,6 +1,6 @@
 import { guestEvents } from '#protocol/guest/ports-protocol.ts';
 import { processList } from '#protocol/guest/processes-protocol.ts';
-import { type ServerInfo, serverList } from '#protocol/guest/servers-protocol.ts';
+import type { ServerInfo } from '#protocol/guest/servers-protocol.ts';
 import { collectOutput } from './collect-output.ts';
 import type { Guest, Guests } from './guest.ts';
 import type { ServerSentEvent } from '#base/server-sent-events.ts';
@@ -60,8 +60,7 @@ async function awaitPort(
   patience: Patience,
 ): Promise<Readiness | 'listens' | undefined> {
   const { until } = patience;
-  const { value } = await guest.call('GET', '/v1/servers', serverList, { signal: until });
-  const server = value.servers.find((each) => each.port === port);
+  const server = (await guest.servers(until)).find((each) => each.port === port);
   const wasSilent = !first.ready && first.reason === 'nothing_listens';
   // It may have become ready since the plane looked.
   if (server?.state === 'ready') return wasSilent ? 'listens' : undefined;

@@ -1,5 +1,6 @@
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { ServerSentEvent } from '#base/server-sent-events.ts';
+import { serverList, type ServerInfo } from '#protocol/guest/servers-protocol.ts';
 import { type AnswerSchema, eventData, eventsAnswer, jsonAnswer } from './guest-answers.ts';
 
 /**
@@ -45,6 +46,11 @@ export class Guest {
     const answer = await this.#provider.callGuest(this.#sandboxId, { method, path, ...rest }, signal);
     const value = await jsonAnswer(answer, this.#sandboxId, schema);
     return { status: answer.statusCode ?? 500, value };
+  }
+
+  /** The servers that are declared in it. */
+  async servers(signal?: AbortSignal): Promise<readonly ServerInfo[]> {
+    return (await this.call('GET', '/v1/servers', serverList, { signal })).value.servers;
   }
 
   /**

@@ -12,12 +12,7 @@ import {
   processList,
   type ProcessRequest,
 } from '#protocol/guest/processes-protocol.ts';
-import {
-  serverInfo,
-  type ServerInfo,
-  serverList,
-  type ServerRequest,
-} from '#protocol/guest/servers-protocol.ts';
+import { serverInfo, type ServerInfo, type ServerRequest } from '#protocol/guest/servers-protocol.ts';
 import type { Caller } from '../callers.ts';
 import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import { commandEnvironment } from '../network/network-secrets.ts';
@@ -112,8 +107,7 @@ export async function listServers(
   { caller, sandboxId, signal }: PortsRef,
 ): Promise<readonly ServerInfo[]> {
   const { guest } = await reachGuest(deps, caller, sandboxId);
-  const { value } = await guest.call('GET', '/v1/servers', serverList, { signal });
-  return value.servers.filter((server) => mayUseStarted(caller, server));
+  return (await guest.servers(signal)).filter((server) => mayUseStarted(caller, server));
 }
 
 /** @throws PortholeError `process_not_found`, `server_not_found` with what exists */

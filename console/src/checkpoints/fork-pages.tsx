@@ -56,15 +56,15 @@ export function ForkPages({ sandboxId, children, onKept }: ForkPagesProps) {
       >
         {children}
       </div>
-      {forks.map((id, index) => (
-        <div key={id} className={id === shown ? 'fork-page shown' : 'fork-page'}>
+      {named.map(({ runId, name }) => (
+        <div key={runId} className={runId === shown ? 'fork-page shown' : 'fork-page'}>
           <ForkPage
-            runId={id}
-            name={named[index]?.name ?? ''}
+            runId={runId}
+            name={name}
             present={sandboxId}
-            others={named.filter((each) => each.runId !== id)}
+            others={named.filter((each) => each.runId !== runId)}
             onKeep={keep}
-            onClose={() => remove(id)}
+            onClose={() => remove(runId)}
           />
         </div>
       ))}
