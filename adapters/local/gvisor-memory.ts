@@ -12,11 +12,16 @@ const WITHIN_MS = 60_000;
 
 const MAX_REASON = 300;
 
-export function memoryNotSaved(reason: string, cause?: unknown): PortholeError {
-  return new PortholeError('memory_not_supported', `memory: ${reason}`, {
-    remedy: 'Leave it out: declared servers start again with the files.',
-    cause,
-  });
+export class MemoryNotSaved extends PortholeError {
+  readonly reason: string;
+
+  constructor(reason: string, cause?: unknown) {
+    super('memory_not_supported', `memory: ${reason}`, {
+      remedy: 'Leave it out: declared servers start again with the files.',
+      cause,
+    });
+    this.reason = reason;
+  }
 }
 
 interface Runsc {
@@ -34,7 +39,7 @@ function runscOf(outermost: ProcessIdentity): Runsc {
       return { process, argv: argv.slice(0, command) };
     }
   }
-  throw memoryNotSaved('the processes of the sandbox are not as expected');
+  throw new MemoryNotSaved('the processes of the sandbox are not as expected');
 }
 
 /** Bytes of memory of the programs inside: what an image has at least. */
@@ -83,7 +88,7 @@ export async function saveGvisorMemory(
     });
     const [code] = (await once(child, 'close')) as [number | null];
     if (code === 0) return;
-    throw memoryNotSaved(reasonOf(said), new Error(`runsc checkpoint: exit code ${code}: ${said}`));
+    throw new MemoryNotSaved(reasonOf(said), new Error(`runsc checkpoint: exit code ${code}: ${said}`));
   } finally {
     closeSync(descriptor);
   }
@@ -94,5 +99,6 @@ function reasonOf(said: string): string {
     return 'a program listens on a socket in /workspace. Let it make its socket in /tmp';
   }
   const [line = ''] = said.split('\n');
-  return `gVisor did not save it (${line.slice(0, MAX_REASON)})`;
+  // Where it was to end with its processes, runsc ends with them, and may say nothing.
+  return line === '' ? 'gVisor did not save it' : `gVisor did not save it: ${line.slice(0, MAX_REASON)}`;
 }

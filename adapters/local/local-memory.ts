@@ -22,7 +22,7 @@ import { PROTOCOL_VERSION } from '#protocol/guest/http-protocol.ts';
 import { MAX_STATE_FRAME, SNAPSHOT } from '#protocol/guest/snapshot-protocol.ts';
 import { ownerOf } from './drop-root.ts';
 import { connectToGuestIn, takeGuestSocket } from './guest-socket.ts';
-import { memoryInUse, memoryNotSaved, saveGvisorMemory } from './gvisor-memory.ts';
+import { memoryInUse, MemoryNotSaved, saveGvisorMemory } from './gvisor-memory.ts';
 import { imageBytes, MEMORY, readImage, STATE, writeImage } from './memory-image.ts';
 import type { SandboxFolder, StartRecord } from './sandbox-folder.ts';
 import type { SavedMemory } from './start-sandbox.ts';
@@ -62,7 +62,7 @@ export class LocalMemory {
     const check = (bytes: number) => {
       if (bytes <= maxBytes) return;
       const [has, most] = [bytes, maxBytes].map((size) => Math.ceil(size / MIB));
-      throw memoryNotSaved(`the programs of the sandbox have ${has} MiB, and ${most} MiB may be stored`);
+      throw new MemoryNotSaved(`the programs of the sandbox have ${has} MiB, and ${most} MiB may be stored`);
     };
     check(memoryInUse(started.process));
     const place = await this.#makePlace(ownerOf(id));
@@ -101,7 +101,7 @@ export class LocalMemory {
         await done(guest.call({ method: 'PUT', path: '/v1/identity', body: { sandbox_id: id } }));
       } catch (error) {
         await start();
-        throw memoryNotSaved('the sandbox did not start with it, and runs from its files', error);
+        throw new MemoryNotSaved('the sandbox did not start with it, and runs from its files', error);
       }
     } finally {
       await rm(place, { recursive: true, force: true });
@@ -180,7 +180,7 @@ const kept = z.object({ command: z.array(z.string()), guest: z.optional(z.int())
 
 function commandOf({ command }: StartRecord): readonly string[] {
   if (command !== undefined) return command;
-  throw memoryNotSaved('an earlier version of Porthole started this sandbox');
+  throw new MemoryNotSaved('an earlier version of Porthole started this sandbox');
 }
 
 const PREFIX = 'memory-';
@@ -267,7 +267,7 @@ async function releaseSockets(guest: GuestClient): Promise<GuestAnswer> {
     return answer.on('error', () => undefined);
   } catch (error) {
     if (error instanceof PortholeError && error.code === 'conflict') {
-      throw memoryNotSaved(error.message, error);
+      throw new MemoryNotSaved(error.message, error);
     }
     throw error;
   }

@@ -53,6 +53,7 @@ import {
   withoutIsolation,
 } from './isolation.ts';
 import { machineWarnings, readMachineLimits, USUAL_SANDBOXES } from './machine-limits.ts';
+import { MemoryNotSaved } from './gvisor-memory.ts';
 import { GuestLost, LocalMemory } from './local-memory.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
@@ -487,7 +488,8 @@ export class LocalProvider implements SandboxProvider {
     if (fresh !== undefined && !folder.has('made')) folder.keepSpec(fresh);
     const { resources } = folder.spec();
     const size = { ...this.defaultSize, ...resources };
-    this.#memoryLost.delete(id);
+    // No stop has ended them: what was lost belongs to an earlier start.
+    if (started !== undefined) this.#memoryLost.delete(id);
     if (await this.#continue(id, folder, isolation, size)) return;
     await this.#starter.start(id, folder, isolation, size, signal);
     await this.#openChannel(id, folder, isolation);
@@ -496,11 +498,16 @@ export class LocalProvider implements SandboxProvider {
 
   async #suspend(id: string, folder: SandboxFolder): Promise<void> {
     const started = folder.started();
+    let lost: string | undefined;
     if (started !== undefined && this.#observe(id).state === 'running' && this.#space?.isLow() !== true) {
       // Its processes end in any case: without their memory if it cannot be saved.
-      await this.#memory.suspend(id, folder, started).catch(() => undefined);
+      await this.#memory.suspend(id, folder, started).catch((error: unknown) => {
+        const reason = error instanceof MemoryNotSaved ? error.reason : String(error);
+        lost = `its memory could not be saved (${reason}), and it started from its files`;
+      });
     }
     await this.#end(id, folder);
+    if (lost !== undefined) this.#memoryLost.set(id, lost);
   }
 
   /** Starts the sandbox with the memory that a stop has saved. False: it has none, or lost it. */
@@ -530,6 +537,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async #end(id: string, folder: SandboxFolder): Promise<void> {
+    this.#memoryLost.delete(id);
     this.#channels.close(id);
     const started = folder.started();
     if (started !== undefined) await endProcesses(id, started);
@@ -541,7 +549,6 @@ export class LocalProvider implements SandboxProvider {
     folder.mark('destroying');
     await this.#end(id, folder);
     await removeFolder(folder.path);
-    this.#memoryLost.delete(id);
     this.#watch.forget(id);
   }
 }

@@ -47,7 +47,7 @@ export interface SandboxObservation {
   readonly reason?: string | undefined;
   /** Why the provider stopped it; undefined if it was stopped by a caller. */
   readonly stoppedFor?: string | undefined;
-  /** Why its last start did not continue processes that a stop had saved. */
+  /** Why its last start did not continue the processes that an idle stop had ended. */
   readonly memoryLost?: string | undefined;
 }
 

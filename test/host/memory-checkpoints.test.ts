@@ -179,6 +179,22 @@ suite('checkpoints with memory', missingFor('gvisor'), () => {
     await ask('DELETE', `/v1/sandbox/${id}/servers/holds`);
   }, 60_000);
 
+  test('an unused sandbox of which memory cannot be saved stops, and says why', async () => {
+    const bind = `require('net').createServer().listen('s.sock', () =>
+      require('net').createServer().listen(3001))`;
+    await ask('PUT', `/v1/sandbox/${id}/servers/binds`, { argv: ['node', '-e', bind], port: 3001 });
+    await ask('POST', `/v1/sandbox/${id}/ports/3001/wait`, {});
+    await idleStop();
+    await ask('POST', `/v1/sandbox/${id}/resume`, {});
+    const lost = async () => (await porthole.host.services.sandboxes.inspect(id)).memoryLost;
+    expect(await lost()).toMatch(/^its memory could not be saved \(.+\), and it started from its files$/);
+    await ask('DELETE', `/v1/sandbox/${id}/servers/binds`);
+    await shell(id, 'rm -f s.sock');
+    await ask('POST', `/v1/sandbox/${id}/stop`, {});
+    await ask('POST', `/v1/sandbox/${id}/resume`, {});
+    expect(await lost()).toBeUndefined();
+  }, 60_000);
+
   test('a command that is attached is not ended', async () => {
     const command = execute(porthole, id, [
       'sh',
