@@ -189,7 +189,7 @@ suite('checkpoints and forks of a run', chromiumMissing, () => {
     expect(await violations(page)).toEqual([]);
     expect(problems.filter((each) => !each.includes('400'))).toEqual([]);
     for (const id of ids) await call('DELETE', `/v1/sandbox/${id}`);
-  });
+  }, 120_000);
 
   test('says why there are fewer pages, and what to do', async () => {
     const { page } = await open();
