@@ -6,6 +6,8 @@ import { oidcRoutes } from './auth/oidc-routes.ts';
 import { signInRoutes } from './auth/sign-in-routes.ts';
 import { validateSandboxRoute } from './auth/validation-route.ts';
 import { consoleAssetRoute, consolePageRoutes, editorPageRoutes } from './console/console-page.ts';
+import { e2bControlRoutes } from './e2b/control-routes.ts';
+import { envdRoutes } from './e2b/envd-routes.ts';
 import { toolDraftRoutes } from './editor/tool-draft-routes.ts';
 import { toolRoutes } from './editor/tool-routes.ts';
 import { toolRunRoutes } from './editor/tool-run-routes.ts';
@@ -129,6 +131,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...warmPoolRoutes,
     ],
   },
+  e2b: { needs: ['sandboxes'], routes: [...e2bControlRoutes, ...envdRoutes] },
   editor: {
     needs: ['sandboxes', 'console'],
     routes: [...toolRoutes, ...toolVersionRoutes, ...toolDraftRoutes, ...toolRunRoutes, ...editorPageRoutes],

@@ -3,7 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { type Caller, requirePerson } from '#core/callers.ts';
 import { guardCredential, type LazySignal } from './http/guard-credential.ts';
 import type { HttpEvent, HttpResponse } from './http/http-event.ts';
-import { admit, type ChainEvent } from './http/admit.ts';
+import { admit, type ChainEvent, type Step } from './http/admit.ts';
 import { authenticate } from './http/authenticate.ts';
 import { checkBridgeId, guardOrigin } from './http/guards.ts';
 import { readInput } from './http/read-input.ts';
@@ -37,7 +37,9 @@ export function makeFunction(
       () => event.signal,
       (signal) => route.handle(routeRequest(event, redact, signal), services),
     ),
-  ).use(renderErrors(services, route, redact));
+  )
+    .use(renderErrors(services, route, redact))
+    .use(received(route, services));
   if (route.path.startsWith('/v1/sandbox/{id}')) chain.use(checkBridgeId());
   // Before authentication: a foreign page must not learn whether a credential is valid.
   if (route.anyOrigin !== true) chain.use(guardOrigin({ page: route.page, publicOrigin }));
@@ -46,6 +48,16 @@ export function makeFunction(
   // Before the body is read: queued requests use no memory.
   chain.use(admit(services, route)).use(readInput(route));
   return (event) => chain(event, NO_CONTEXT);
+}
+
+/** @throws what `route.receives` throws, which the chain renders */
+function received(route: Route, services: Services): Step {
+  return {
+    async before(request) {
+      if (route.receives === undefined) return;
+      Object.assign(request.event, await route.receives(request.event, services));
+    },
+  };
 }
 
 /** With a runtime's context, middy would end requests before its time limit by its own error. */

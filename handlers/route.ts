@@ -4,13 +4,16 @@ import type { Caller, Person, SharedAccess } from '#core/callers.ts';
 import type { ErrorCode } from '#base/errors.ts';
 import type { GrantLimit, Scope } from '#core/delegations/delegation-store.ts';
 import type { RouteClass } from './http/admit.ts';
-import type { Handshake, HttpEvent, HttpResponse } from './http/http-event.ts';
+import type { ErrorBody, Handshake, HttpEvent, HttpResponse } from './http/http-event.ts';
 import type { Services } from './services.ts';
 
 /** The version in `package.json`. */
 export const VERSION = '0.2.0';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** What a route for clients of another API finds elsewhere in a request. */
+export type Received = Partial<Pick<HttpEvent, 'headers' | 'pathParameters'>>;
 
 /** The successful response, for the OpenAPI document. */
 export interface ResponseDoc {
@@ -113,6 +116,15 @@ export interface RouteOptions<Params = unknown, Query = unknown, Body = unknown>
   readonly page?: boolean;
   /** A public document that pages of any origin may read (CORS). Only for `anyone`. */
   readonly anyOrigin?: boolean;
+  /** For clients of another API: where they put the credential and parameters. Runs first. */
+  readonly receives?: (event: HttpEvent, services: Services) => Received | Promise<Received>;
+  /** The header that `receives` reads the parameter `id` from, for the OpenAPI document. */
+  readonly idHeader?: string;
+  /** For clients of another API: an error as it has them. @default Porthole's own */
+  readonly errorShape?: (
+    body: ErrorBody,
+    status: number,
+  ) => { readonly status: number; readonly body: object };
   readonly params?: z.ZodType<Params>;
   readonly query?: z.ZodType<Query>;
   /** JSON body; absent: no body, `'stream'`: raw bytes, a form: a stream of its parts. */

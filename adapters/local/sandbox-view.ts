@@ -111,6 +111,8 @@ export function sandboxView(sources: Sources, memoryMb = Infinity): ViewEntry[] 
     { kind: 'memory', at: '/dev/shm', mode: '1777', mebibytes: memory.shm },
     { kind: 'memory', at: INSIDE.home, mode: '0755', mebibytes: memory.home },
     show(sources.workspace, '/workspace', true),
+    // The home of E2B's user.
+    { kind: 'link', to: '/workspace', at: '/home/user' },
     show(sources.mounts, '/mnt'),
   );
   if (sources.state !== undefined) entries.push(show(sources.state, INSIDE_PATHS.state, true));

@@ -59,7 +59,9 @@ export interface SqlSchema {
   schema_migrations: MigrationColumns;
   schema_expansions: MigrationColumns;
   runs: Columns<Omit<RunRecord, 'tokenVersion'>> & { agent_token_version: number };
-  sandboxes: Columns<Pick<SandboxRecord, (typeof SANDBOX_FIELDS)[number] | 'stoppedAt' | 'ttlSeconds'>> & {
+  sandboxes: Columns<
+    Pick<SandboxRecord, (typeof SANDBOX_FIELDS)[number] | 'stoppedAt' | 'ttlSeconds' | 'timeoutAt'>
+  > & {
     generation: Generated<number>;
     /** JSON object of strings. */
     tags: Generated<string>;
@@ -68,6 +70,7 @@ export interface SqlSchema {
     /** Null in rows of an older schema: `created_at` applies. */
     last_active_at: string | null;
     delete_with_thread: Generated<number>;
+    on_timeout: Generated<SandboxRecord['onTimeout']>;
     /** Null until the first heartbeat: `created_at` applies. */
     heartbeat_at: string | null;
     /** Null, like the two below: the provider's default. */
@@ -673,5 +676,13 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     name: '0035-checkpoint-memory',
     sql: 'alter table checkpoints add column memory TEXT',
+  },
+
+  // When a sandbox ends, whatever it does.
+  {
+    name: '0036-sandbox-timeouts',
+    sql: `
+    alter table sandboxes add column timeout_at TEXT;
+    alter table sandboxes add column on_timeout TEXT default 'stop' not null`,
   },
 ];

@@ -113,6 +113,8 @@ export function sandboxCapacity(
             last_active_at: null,
             heartbeat_at: null,
             ttl_seconds: sandboxOptions?.ttlSeconds ?? null,
+            timeout_at: sandboxOptions?.timeoutAt == null ? null : instantText(sandboxOptions.timeoutAt),
+            on_timeout: sandboxOptions?.onTimeout ?? 'stop',
             delete_with_thread: sandboxOptions?.deleteWithThread === true ? 1 : 0,
             skills: JSON.stringify(sandboxOptions?.skills ?? []),
             ...(sandboxOptions && {

@@ -64,11 +64,22 @@ export function sandboxRecords(session: SqlSession, kept: SandboxEnv): SandboxRe
             .set({
               desired: to,
               stopped_at: to === 'stopped' ? instantText(at) : null,
+              ...(to === 'stopped' && { timeout_at: null }),
               ...(to === 'running' && { heartbeat_at: instantText(at) }),
             })
             .where('desired', '=', from)
             .$if(seen !== undefined, (query) => query.where(quietSince(seen as Observed)))
             .returning('id'),
+        ),
+      ),
+
+    setTimeout: (sandbox, at, onTimeout) =>
+      repeatable((db) =>
+        done(
+          update(db, sandbox).set({
+            timeout_at: at === null ? null : instantText(at),
+            on_timeout: onTimeout,
+          }),
         ),
       ),
 
@@ -235,6 +246,8 @@ function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): NewRow<'sandboxes'>
   return {
     ...columnsOf(sandbox, SANDBOX_FIELDS),
     ttl_seconds: sandbox.ttlSeconds ?? null,
+    timeout_at: sandbox.timeoutAt == null ? null : instantText(sandbox.timeoutAt),
+    on_timeout: sandbox.onTimeout ?? 'stop',
     tags: JSON.stringify(tags),
     last_active_at: null,
     stopped_at: null,

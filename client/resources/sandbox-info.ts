@@ -52,6 +52,10 @@ export interface CreateSandboxOptions extends NetworkOptions {
    * it, heartbeats are sent.
    */
   readonly ttlSeconds?: number | undefined;
+  /** It ends after this time, whatever it does; `Sandbox.setTimeout` changes that. */
+  readonly timeoutSeconds?: number | undefined;
+  /** How it ends then. @default stop */
+  readonly onTimeout?: 'stop' | 'delete' | undefined;
   readonly resources?: Resources | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Whether batch deletion by tag includes it by default. */

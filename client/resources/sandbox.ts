@@ -11,7 +11,14 @@ import { Command, type ExecOptions } from './command.ts';
 import { type DelegateOptions, type Delegation, Delegations } from './delegations.ts';
 import { type CallOptions, Files } from './files.ts';
 import { Processes, type Runnable, wordsOf } from './processes.ts';
-import type { NetworkAttempt, NetworkOptions, NetworkPolicy, OnExit, SandboxInfo } from './sandbox-info.ts';
+import type {
+  CreateSandboxOptions,
+  NetworkAttempt,
+  NetworkOptions,
+  NetworkPolicy,
+  OnExit,
+  SandboxInfo,
+} from './sandbox-info.ts';
 import { Ports, Servers } from './servers.ts';
 import { Sessions } from './sessions.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
@@ -138,6 +145,19 @@ export class Sandbox implements AsyncDisposable {
   /** Sends one heartbeat. */
   heartbeat({ signal }: CallOptions = {}): Promise<void> {
     return this.#http.done(`POST ${this.#path}/heartbeat`, { isIdempotent: true, signal });
+  }
+
+  /**
+   * Ends it after this time, whatever it does.
+   * @param seconds from now; null: never
+   */
+  async setTimeout(
+    seconds: number | null,
+    { onTimeout, signal }: CallOptions & Pick<CreateSandboxOptions, 'onTimeout'> = {},
+  ): Promise<SandboxInfo> {
+    const json = { seconds, on_timeout: onTimeout };
+    this.#info = await this.#http.json<SandboxInfo>(`PUT ${this.#path}/timeout`, { json, signal });
+    return this.#info;
   }
 
   /** Sends heartbeats until `close` or the sandbox ends. Idempotent. */

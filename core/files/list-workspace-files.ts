@@ -1,7 +1,7 @@
 import { type FileStat, fileStat, listEnd, MAX_LISTED } from '#protocol/guest/files-protocol.ts';
-import { linesAnswer } from '../processes/guest-answers.ts';
+import { jsonAnswer, linesAnswer } from '../processes/guest-answers.ts';
 import { readAgain } from '#base/reads.ts';
-import type { GuestProvider } from './guest-files.ts';
+import { type GuestProvider, query } from './guest-files.ts';
 import { resolveWorkspacePath } from '#base/workspace-path.ts';
 
 /** Metadata of one file of any type; links are not followed. Invalid UTF-8 in a name is U+FFFD. */
@@ -23,6 +23,25 @@ function fileEntryOf({ path, type, size, mtime, mode }: FileStat): FileEntry {
     mtime: mtime >= FIRST_SECOND && mtime <= LAST_SECOND ? new Date(mtime * 1_000) : null,
     mode,
   };
+}
+
+/**
+ * One entry of the workspace; of a symbolic link, the link itself.
+ * @throws as `listWorkspaceFiles` does
+ */
+export async function statWorkspaceFile(
+  { sandboxes }: { readonly sandboxes: GuestProvider },
+  sandboxId: string,
+  path: string,
+  signal?: AbortSignal,
+): Promise<FileEntry> {
+  const absolute = resolveWorkspacePath(path, 'path');
+  const call = { method: 'GET', path: `/v1/stat?${query({ path: absolute })}` } as const;
+  return readAgain(
+    async () =>
+      fileEntryOf(await jsonAnswer(await sandboxes.callGuest(sandboxId, call, signal), sandboxId, fileStat)),
+    signal,
+  );
 }
 
 /** The seconds that RFC 3339 can represent: years 0000 to 9999. */

@@ -2,7 +2,7 @@ import { PortholeError } from '#base/errors.ts';
 import type { Clock, Ids, Owner } from '#base/clock-and-ids.ts';
 import type { Records } from '../records.ts';
 import type { QuotaLimits, Reservation, SandboxOptions } from './sandbox-capacity.ts';
-import type { NewSandboxRecord, SandboxRecord } from './sandbox-records.ts';
+import type { NewSandboxRecord, OnTimeout, SandboxRecord } from './sandbox-records.ts';
 import type { Sandboxes, SandboxSize, SandboxSpec } from './sandbox-provider.ts';
 import type { NetworkAccess } from '../network/network.ts';
 import type { WarmPool } from './warm-pool.ts';
@@ -50,6 +50,10 @@ export interface NewSandbox {
   readonly name?: string | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly ttlSeconds?: number | undefined;
+  /** @default it has no time-out */
+  readonly timeoutAt?: Date | undefined;
+  /** @default stop */
+  readonly onTimeout?: OnTimeout | undefined;
   readonly deleteWithThread?: boolean | undefined;
   /** Missing fields take the provider's defaults. */
   readonly resources?: Partial<SandboxSize> | undefined;
@@ -211,6 +215,8 @@ function fieldsOf(wanted: NewSandbox) {
     name: wanted.name ?? null,
     tags: wanted.tags ?? {},
     ttlSeconds: wanted.ttlSeconds ?? null,
+    timeoutAt: wanted.timeoutAt ?? null,
+    onTimeout: wanted.onTimeout ?? 'stop',
     deleteWithThread: wanted.deleteWithThread ?? false,
     resources: wanted.resources ?? {},
     network: wanted.network ?? NO_NETWORK,

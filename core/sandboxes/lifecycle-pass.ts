@@ -5,7 +5,7 @@ import { lifecycleDecision, type LifecycleLimits, type LifecycleDecision } from 
 import { isOfPool } from './sandbox-owner.ts';
 import { emptyAnswer } from '../processes/guest-answers.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
-import { stopUnlessUsed } from './resume-sandbox.ts';
+import { stopSandbox, stopUnlessUsed } from './resume-sandbox.ts';
 import { asEssential } from '#base/essential-work.ts';
 import { everyItem } from '#base/reads.ts';
 
@@ -37,7 +37,7 @@ export type LifecyclePass = Readonly<Record<Exclude<LifecycleDecision, 'keep'>, 
  */
 export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): Promise<LifecyclePass> {
   const { records, clock, installationId, limits, failed } = deps;
-  const done = { stop: 0, lapse: 0, finish_stop: 0, expire: 0, finish_destroy: 0 };
+  const done = { stop: 0, lapse: 0, time_out: 0, finish_stop: 0, expire: 0, finish_destroy: 0 };
   // Read before the records: a preview that is attached later has another version.
   const live = await previewsBySandbox(deps, signal);
   for await (const sandbox of everyItem((page) => records.sandboxes.live(page, installationId))) {
@@ -83,6 +83,10 @@ async function carryOut(
   const { records, sandboxes, clock } = deps;
   if (decision === 'expire') await deps.archive?.(sandbox, signal);
   if (decision === 'stop') return stopUnlessUsed(deps, sandbox);
+  if (decision === 'time_out' && sandbox.onTimeout === 'stop') {
+    await stopSandbox(deps, sandbox);
+    return true;
+  }
   if (decision === 'lapse') {
     return stopUnlessUsed(deps, sandbox, () => expireProcesses(sandboxes, sandbox.id));
   }

@@ -22,7 +22,12 @@ export interface QuotaLimits {
 /** The fields that a pooled sandbox gets when it is taken. */
 export interface SandboxOptions
   extends Pick<SandboxRecord, 'sessionKey' | 'name' | 'tags' | 'env' | 'resources'>,
-    Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread' | 'skills' | 'network'>> {
+    Partial<
+      Pick<
+        SandboxRecord,
+        'ttlSeconds' | 'timeoutAt' | 'onTimeout' | 'deleteWithThread' | 'skills' | 'network'
+      >
+    > {
   /** Whether it is `running` at once, not `creating`: nothing is left to be done in it. */
   readonly runsAtOnce?: boolean | undefined;
   /** Undefined: no limit. */

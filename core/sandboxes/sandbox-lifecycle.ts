@@ -17,6 +17,8 @@ export type LifecycleDecision =
   | 'stop'
   /** No heartbeat within its ttl. */
   | 'lapse'
+  /** Its time is over: it is stopped or destroyed, as it was asked for. */
+  | 'time_out'
   /** Desired `stopped`, not observed so. */
   | 'finish_stop'
   /** Stopped for longer than the retention. */
@@ -35,10 +37,12 @@ export function lifecycleDecision(
   limits: LifecycleLimits,
   seenUntil?: Date,
 ): LifecycleDecision {
-  const { desired, observed, createdAt, lastActiveAt, stoppedAt } = sandbox;
+  const { desired, observed, createdAt, lastActiveAt, stoppedAt, timeoutAt, onTimeout } = sandbox;
   const since = (instant: Date) => now.getTime() - instant.getTime();
   if (desired === 'destroyed') return observed === 'destroyed' ? 'keep' : 'finish_destroy';
   if (observed === 'creating') return since(createdAt) > ABANDONED_MS ? 'finish_destroy' : 'keep';
+  if (timeoutAt !== null && now > timeoutAt && (desired === 'running' || onTimeout === 'delete'))
+    return 'time_out';
   if (desired === 'running') {
     const active = Math.max(lastActiveAt.getTime(), seenUntil?.getTime() ?? 0);
     if (now.getTime() - active > limits.idle) return 'stop';

@@ -9,6 +9,9 @@ import type { SandboxSkill } from '../skills/skill-store.ts';
 export type DesiredState = 'running' | 'stopped' | 'destroyed';
 export type ObservedState = 'creating' | 'running' | 'stopped' | 'destroyed';
 
+export const ON_TIMEOUT = ['stop', 'delete'] as const;
+export type OnTimeout = (typeof ON_TIMEOUT)[number];
+
 export interface SandboxRecord {
   readonly id: string;
   readonly owner: Owner;
@@ -44,6 +47,10 @@ export interface SandboxRecord {
    * It is stopped after this many seconds without a heartbeat; null: heartbeats are not required.
    */
   readonly ttlSeconds: number | null;
+  /** When it ends, whatever it does; null: it has no such time. Ending it by a stop removes it. */
+  readonly timeoutAt: Date | null;
+  /** How it ends then. */
+  readonly onTimeout: OnTimeout;
   /** Time of the last heartbeat; initially its creation. */
   readonly heartbeatAt: Date;
   /** Whether it is deleted together with the conversation in its tags. */
@@ -63,11 +70,15 @@ export type NewSandboxRecord = Omit<
   | 'lastActiveAt'
   | 'heartbeatAt'
   | 'ttlSeconds'
+  | 'timeoutAt'
+  | 'onTimeout'
   | 'deleteWithThread'
   | 'secrets'
   | 'skills'
 > &
-  Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread' | 'secrets' | 'skills'>>;
+  Partial<
+    Pick<SandboxRecord, 'ttlSeconds' | 'timeoutAt' | 'onTimeout' | 'deleteWithThread' | 'secrets' | 'skills'>
+  >;
 
 export interface SandboxFilter extends ListFilter {
   readonly state?: ObservedState | undefined;
@@ -105,6 +116,8 @@ export interface SandboxRecords {
     at: Date,
     seen?: Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>,
   ): Promise<boolean>;
+  /** Sets when it ends; does nothing if the generation differs. */
+  setTimeout(sandbox: SandboxKey, at: Date | null, onTimeout: OnTimeout): Promise<void>;
   /** Stores the result of placing its skills; does nothing if the generation differs. */
   setSkills(sandbox: SandboxKey, skills: readonly SandboxSkill[]): Promise<void>;
   /** Does nothing if the generation differs. */

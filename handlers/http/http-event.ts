@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { ErrorCode } from '#base/errors.ts';
 import type { MessageSocket } from '#core/terminals/message-socket.ts';
 
 /**
@@ -49,4 +50,16 @@ export interface HttpResponse {
    * the response. Not called if the client has disconnected.
    */
   upgrade?: ((socket: MessageSocket) => void) | undefined;
+}
+
+/** The body of every error response. */
+export interface ErrorBody {
+  readonly error: string;
+  readonly code: ErrorCode;
+  /** Whether the same call may succeed later. */
+  readonly retryable: boolean;
+  /** What to do next. Not in responses of the bridge's operations. */
+  readonly remedy?: string;
+  /** For the operator: the log has the cause under this id. */
+  readonly request_id?: string;
 }

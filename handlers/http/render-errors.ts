@@ -1,6 +1,6 @@
 import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
-import type { HttpResponse } from './http-event.ts';
+import type { ErrorBody, HttpResponse } from './http-event.ts';
 import { json, type Route } from '../route.ts';
 import type { Logger, Services } from '../services.ts';
 import type { Step } from './admit.ts';
@@ -8,16 +8,11 @@ import type { Step } from './admit.ts';
 /** Removes everything in the form of a token. */
 export const redactTokens = secretRedactor([]);
 
-/** The body of every error response. */
-export interface ErrorBody {
-  readonly error: string;
-  readonly code: ErrorCode;
-  /** Whether the same call may succeed later. */
-  readonly retryable: boolean;
-  /** What to do next. Not in responses of the bridge's operations. */
-  readonly remedy?: string;
-  /** For the operator: the log has the cause under this id. */
-  readonly request_id?: string;
+/** The parts of an error response, before the body is JSON. */
+export interface RenderedError {
+  readonly status: number;
+  readonly body: ErrorBody;
+  readonly headers: Record<string, string>;
 }
 
 /**
@@ -26,29 +21,36 @@ export interface ErrorBody {
  * fields
  * @param isBridge whether the operation is of the bridge, which has no remedies
  */
-export function errorResponse(
+export function renderError(
   error: unknown,
   requestId: string | undefined,
   log: Logger,
   operation: string,
   redact = redactTokens,
   isBridge = false,
-): HttpResponse {
+): RenderedError {
   const bodyOf = (known: PortholeError): ErrorBody => ({
     error: redact(known.message),
     code: known.shownCode,
     retryable: known.retryable,
     ...(isBridge || known.remedy === undefined ? {} : { remedy: redact(known.remedy) }),
   });
-  if (error instanceof PortholeError && error.status < 500)
-    return json(error.status, { ...error.details, ...bodyOf(error) }, hints(error));
+  if (error instanceof PortholeError && error.status < 500) {
+    return { status: error.status, body: { ...error.details, ...bodyOf(error) }, headers: hints(error) };
+  }
   log.error({ err: error, request_id: requestId, operation }, 'request failed');
   const known = error instanceof PortholeError ? error : isDiskFull(error) ? DISK_FULL : BLANK;
   const body: ErrorBody = {
     ...bodyOf(known),
     ...(requestId === undefined ? {} : { request_id: requestId }),
   };
-  return json(known.status, body, hints(known));
+  return { status: known.status, body, headers: hints(known) };
+}
+
+/** The response of `renderError`, with the same parameters. */
+export function errorResponse(...given: Parameters<typeof renderError>): HttpResponse {
+  const { status, body, headers } = renderError(...given);
+  return json(status, body, headers);
 }
 
 /** Response to an unexpected error. */
@@ -91,7 +93,7 @@ function hints(error: PortholeError): Record<string, string> {
 /** Converts errors of later steps into responses. */
 export function renderErrors(
   services: Services,
-  { id, bridge, challenge }: Route,
+  { id, bridge, challenge, errorShape }: Route,
   redact: (text: string) => string,
 ): Step {
   return {
@@ -101,10 +103,12 @@ export function renderErrors(
         request.response = { statusCode: CLIENT_GONE, headers: {} };
         return;
       }
-      const response = errorResponse(error, event.requestContext.requestId, services.log, id, redact, bridge);
-      const asked = response.statusCode === 401 ? challenge?.(services, event.headers) : undefined;
-      if (asked !== undefined) response.headers['www-authenticate'] = asked;
-      request.response = response;
+      const { requestId } = event.requestContext;
+      const { status, body, headers } = renderError(error, requestId, services.log, id, redact, bridge);
+      const asked = status === 401 ? challenge?.(services, event.headers) : undefined;
+      if (asked !== undefined) headers['www-authenticate'] = asked;
+      const shown = errorShape?.(body, status) ?? { status, body };
+      request.response = json(shown.status, shown.body, headers);
     },
   };
 }

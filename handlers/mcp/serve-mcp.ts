@@ -19,8 +19,8 @@ import { recordAgentConnected } from '#core/runs/agent-token.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import { anySignal } from '#base/concurrency.ts';
 import { describeProblems } from '../http/describe-problems.ts';
-import type { HttpResponse } from '../http/http-event.ts';
-import { type ErrorBody, errorResponse } from '../http/render-errors.ts';
+import type { ErrorBody, HttpResponse } from '../http/http-event.ts';
+import { renderError } from '../http/render-errors.ts';
 import { json, type RouteRequest, VERSION } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { McpTool, ToolAnswer, ToolContext } from './mcp-tool.ts';
@@ -365,8 +365,7 @@ function bodyOf(
   operation: string,
   redact: (text: string) => string,
 ): ErrorBody {
-  const { body } = errorResponse(error, ids.request(), log, operation, redact);
-  return JSON.parse(body as string) as ErrorBody;
+  return renderError(error, ids.request(), log, operation, redact).body;
 }
 
 /** Limit of a result in characters: about 8,000 tokens. */

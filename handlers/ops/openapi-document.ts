@@ -10,6 +10,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Console: 'Pages and files of the console',
   Delegations: 'Access of a program to one sandbox, limited in scope and time',
   Docs: 'This document and its pages',
+  E2B: 'What the SDKs of E2B call',
   Editor: 'Tools of the editor: drafts, versions and runs',
   Images: 'Images of sandboxes, and builds of them',
   Inbox: 'Comments of people on the pages of a run',
@@ -132,9 +133,19 @@ const DRAFT_LOCK_HEADER = {
   },
 };
 
+const idHeader = (name: string) => ({
+  name,
+  in: 'header',
+  required: true,
+  schema: { type: 'string', description: 'The id of the sandbox' },
+});
+
 function parameters(route: Route, components: Record<string, Json>): Json[] | undefined {
   const list = [
-    ...fields('path', route.params, components),
+    ...fields('path', route.params, components).filter(({ name }) =>
+      route.path.includes(`{${String(name)}}`),
+    ),
+    ...(route.idHeader === undefined ? [] : [idHeader(route.idHeader)]),
     ...fields('query', route.query, components),
     ...(route.session === true ? [SESSION_HEADER] : []),
     ...(route.draftLock === true ? [DRAFT_LOCK_HEADER] : []),

@@ -3,7 +3,7 @@ import type { Access } from '#core/callers.ts';
 import { NETWORK_MODES } from '#protocol/settings/shared-values.ts';
 import { expiryOf } from '#core/sandboxes/sandbox-lifecycle.ts';
 import type { Enforcement, Sandboxes, SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
-import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { ON_TIMEOUT, type SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { networkDtoFields, toNetworkDto } from './network-fields.ts';
 
 const whole = (min: number, max: number) => {
@@ -79,6 +79,8 @@ export const SandboxDto = z
     last_active_at: z.iso.datetime().describe('To the minute'),
     stopped_at: z.iso.datetime().nullable(),
     ttl_seconds: z.int().nullable(),
+    timeout_at: z.iso.datetime().nullable().describe('When it ends, whatever it does; null: no such time'),
+    on_timeout: z.enum(ON_TIMEOUT).describe('How it ends then'),
     delete_with_thread: z.boolean(),
     expires_at: z.iso
       .datetime()
@@ -105,6 +107,8 @@ export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): 
     last_active_at: sandbox.lastActiveAt.toISOString(),
     stopped_at: sandbox.stoppedAt?.toISOString() ?? null,
     ttl_seconds: sandbox.ttlSeconds,
+    timeout_at: sandbox.timeoutAt?.toISOString() ?? null,
+    on_timeout: sandbox.onTimeout,
     delete_with_thread: sandbox.deleteWithThread,
     expires_at: expiryOf(sandbox)?.toISOString() ?? null,
   };

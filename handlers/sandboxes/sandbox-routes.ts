@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { later } from '#base/clock-and-ids.ts';
 import { findArchive, restoreArchive } from '#core/archives/archive-sandbox.ts';
 import { accessToSandbox, ownerOf } from '#core/callers.ts';
 import { requestedNetwork } from '#core/network/change-network.ts';
@@ -12,7 +13,16 @@ import { requestedSecrets } from '#core/network/requested-secrets.ts';
 import { fromNetworkFields, networkFields } from './network-fields.ts';
 import { fromSizeRequest, SandboxDetailDto, SizeRequest, toSandboxDetailDto } from './sandbox-dto.ts';
 import { SandboxPath } from './sandbox-path.ts';
-import { Environment, SandboxName, SessionKey, Skills, Tags, TtlSeconds } from './sandbox-schemas.ts';
+import {
+  Environment,
+  OnTimeoutDto,
+  SandboxName,
+  SessionKey,
+  Skills,
+  Tags,
+  TimeoutSeconds,
+  TtlSeconds,
+} from './sandbox-schemas.ts';
 
 const Body = z
   .object({
@@ -30,6 +40,10 @@ const Body = z
     ttl_seconds: TtlSeconds.nullish().describe(
       'After this time without a heartbeat it is stopped, and its files are kept. Checked each minute',
     ),
+    timeout_seconds: TimeoutSeconds.nullish().describe(
+      'It ends after this time, whatever it does; `PUT …/timeout` changes that. Checked each minute',
+    ),
+    on_timeout: OnTimeoutDto.nullish().describe('Whether it is stopped (the default) or deleted then'),
     delete_with_thread: z
       .boolean('must be true or false')
       .nullish()
@@ -99,6 +113,9 @@ const createSandboxRoute = defineRoute('createSandbox', 'POST', '/v1/sandbox', {
         name: body.name ?? undefined,
         tags: body.tags ?? undefined,
         ttlSeconds: body.ttl_seconds ?? undefined,
+        timeoutAt:
+          body.timeout_seconds == null ? undefined : later(services.clock, body.timeout_seconds * 1_000),
+        onTimeout: body.on_timeout ?? undefined,
         deleteWithThread: body.delete_with_thread ?? false,
         resources: fromSizeRequest(body.resources),
         skills: body.skills ?? undefined,

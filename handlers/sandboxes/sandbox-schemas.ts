@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { environmentProblem } from '#core/sandboxes/sandbox-environment.ts';
+import { ON_TIMEOUT } from '#core/sandboxes/sandbox-records.ts';
 import { SKILL_NAME, SKILL_NAME_RULE } from '#core/skills/skill-store.ts';
 
 /** Maximum number of tags of one sandbox. */
@@ -44,6 +45,14 @@ export const TtlSeconds = z
   .int('must be a whole number of seconds')
   .min(10, 'must be at least 10 seconds')
   .max(604_800, 'must be at most 604800 seconds, which is 7 days');
+
+/** In seconds: to a week. Passes are a minute apart. */
+export const TimeoutSeconds = z
+  .int('must be a whole number of seconds')
+  .min(1, 'must be at least 1 second')
+  .max(604_800, 'must be at most 604800 seconds, which is 7 days');
+
+export const OnTimeoutDto = z.enum(ON_TIMEOUT, `must be one of ${ON_TIMEOUT.join(', ')}`);
 
 export const Environment = z.record(z.string(), z.string('must be a string')).superRefine((env, context) => {
   const problem = environmentProblem(env);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { later } from '#base/clock-and-ids.ts';
 import { mayUseSandbox, ownsSandbox } from '#core/callers.ts';
 import { PortholeError } from '#base/errors.ts';
 import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
@@ -7,6 +8,7 @@ import { expiryOf } from '#core/sandboxes/sandbox-lifecycle.ts';
 import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
+import { OnTimeoutDto, TimeoutSeconds } from './sandbox-schemas.ts';
 import { GUEST_ERRORS, SandboxPath } from './sandbox-path.ts';
 
 const deleteSandboxRoute = defineRoute('deleteSandbox', 'DELETE', '/v1/sandbox/{id}', {
@@ -54,6 +56,30 @@ const heartbeatRoute = defineRoute('heartbeat', 'POST', '/v1/sandbox/{id}/heartb
   },
 });
 
+const TimeoutRequest = z
+  .strictObject({
+    seconds: TimeoutSeconds.nullable().describe('From now; null: it has no time-out'),
+    on_timeout: OnTimeoutDto.optional().describe('Default: unchanged'),
+  })
+  .meta({ id: 'TimeoutRequest', example: { seconds: 3600 } });
+
+const setTimeoutRoute = defineRoute('setSandboxTimeout', 'PUT', '/v1/sandbox/{id}/timeout', {
+  tag: 'Sandboxes',
+  summary: 'Set when a sandbox ends',
+  description: 'Whatever it does then, it is stopped or deleted. A stop removes the time-out.',
+  params: SandboxPath,
+  body: TimeoutRequest,
+  responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
+  errors: ['sandbox_not_found'],
+  async handle({ params, body, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id);
+    const timeoutAt = body.seconds === null ? null : later(services.clock, body.seconds * 1_000);
+    const onTimeout = body.on_timeout ?? sandbox.onTimeout;
+    await services.records.sandboxes.setTimeout(sandbox, timeoutAt, onTimeout);
+    return json(200, toSandboxDto({ ...sandbox, timeoutAt, onTimeout }, services.sandboxes.defaultSize));
+  },
+});
+
 const resumeSandboxRoute = defineRoute('resumeSandbox', 'POST', '/v1/sandbox/{id}/resume', {
   shared: { sandbox: 'work' },
   tag: 'Sandboxes',
@@ -82,4 +108,10 @@ const stopSandboxRoute = defineRoute('stopSandbox', 'POST', '/v1/sandbox/{id}/st
   },
 });
 
-export const sandboxStateRoutes = [stopSandboxRoute, resumeSandboxRoute, heartbeatRoute, deleteSandboxRoute];
+export const sandboxStateRoutes = [
+  stopSandboxRoute,
+  resumeSandboxRoute,
+  heartbeatRoute,
+  setTimeoutRoute,
+  deleteSandboxRoute,
+];

@@ -275,7 +275,7 @@ def test_lists_who_has_a_shared_run_open(run: Run) -> None:
 
 def test_deletes_a_sandbox_at_the_end_of_its_block(porthole: Porthole) -> None:
     with porthole.sandboxes.create(
-        tags={"thread": "42", "kind": "a"}, ttl_seconds=60, on_exit="delete"
+        tags={"thread": "42", "kind": "a"}, ttl_seconds=60, timeout_seconds=90, on_exit="delete"
     ) as box:
         info = box.refresh()
         assert info.keys() >= SandboxInfo.__required_keys__
@@ -291,6 +291,8 @@ def test_deletes_a_sandbox_at_the_end_of_its_block(porthole: Porthole) -> None:
         assert list(porthole.runs.list(sandbox_id=box.id, status="completed")) == []
         with pytest.raises(ValueError, match="time zone"):
             list(porthole.runs.list(created_before=datetime(2200, 1, 1)))
+        assert box.set_timeout(120, on_timeout="delete")["on_timeout"] == "delete"
+        assert box.set_timeout(None)["timeout_at"] is None
         assert box.stop()["state"] == "stopped"
         assert box.resume()["state"] == "running"
     with pytest.raises(PortholeError) as caught:

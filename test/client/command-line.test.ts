@@ -420,6 +420,7 @@ describe('the command line', () => {
     ['list --all', "Unknown option '--all'.\n"],
     ['list --api-key k', "Unknown option '--api-key': a key never goes on a command line"],
     ['create --ttl soon', '--ttl must be a time such as 90s, 30m, 2h or 1d, got "soon".\n'],
+    ['create --timeout 0', '--timeout must be a time such as 90s, 30m, 2h or 1d, got "0".\n'],
     ['create --network on', '--network must be one of off, packages, allowlist, open, got "on".\n'],
     ['create --memory=-5', '--memory must be a positive number of at most nine digits, got "-5".\n'],
     ['mv try a b', usage('mv <sandbox>:<path> <path>', 'Unexpected argument "b".')],

@@ -42,6 +42,17 @@ describe('a client that owns sandboxes', () => {
     expect(heartbeatEvery(ttl)).toBe(ms);
   });
 
+  test('gives one an end, and another one later', async () => {
+    const sandbox = await porthole.sandboxes.create({ timeoutSeconds: 60, onTimeout: 'delete' });
+    const { timeout_at: first, on_timeout } = await sandbox.refresh();
+    expect([on_timeout, typeof first]).toEqual(['delete', 'string']);
+    const later = await sandbox.setTimeout(3_600, { onTimeout: 'stop' });
+    expect(later.on_timeout).toBe('stop');
+    expect(Date.parse(later.timeout_at ?? '')).toBeGreaterThan(Date.parse(first ?? '') + 3_000_000);
+    expect((await sandbox.setTimeout(null)).timeout_at).toBeNull();
+    await sandbox.delete();
+  });
+
   test('deletes those of a thread, all or none', async () => {
     const made = await Promise.all([
       porthole.sandboxes.create({ tags: { thread_id: '7' }, deleteWithThread: true }),

@@ -29,6 +29,8 @@ const OWN_SANDBOX: ReadonlySet<string> = new Set([
   'restoreCheckpoint',
   'forkCheckpoint',
   'keepFork',
+  'e2bKillSandbox',
+  'e2bPauseSandbox',
 ]);
 
 /** Parses the table: the status by caller, by route. */
@@ -94,7 +96,7 @@ describe('each kind of caller', () => {
 
   async function probeOf(route: (typeof ROUTES)[number]): Promise<{ run: MadeRun; probe: Probe }> {
     const run = OWN_SANDBOX.has(route.id) ? await makeRun(porthole, ALICE) : await freshRun();
-    const id = route.path.startsWith('/v1/') ? run.sandboxId : run.runId;
+    const id = /^\/(v1|e2b)\//.test(route.path) ? run.sandboxId : run.runId;
     const special = await probes()[route.id]?.(run);
     return { run, probe: { params: { id }, ...(route.method === 'POST' ? { body: {} } : {}), ...special } };
   }

@@ -32,6 +32,9 @@ const CALLERS = [
   'alg none',
 ] as const;
 
+/** They end the sandbox. */
+const ENDS: ReadonlySet<string> = new Set(['deleteSandbox', 'e2bKillSandbox', 'e2bPauseSandbox']);
+
 useDelegationHost();
 
 describe('the table of statuses', () => {
@@ -46,7 +49,7 @@ describe('the table of statuses', () => {
     );
   const [head = [], ...body] = lines;
   const rows = new Map(body.map(([route = '', ...cells]) => [route, cells.map(Number)]));
-  const routes = ROUTES.filter(({ path }) => path.startsWith('/v1/sandbox'));
+  const routes = ROUTES.filter(({ path }) => /^\/(v1\/sandbox|e2b\/)/.test(path));
 
   test('has a column for each kind of caller, and a row for each route of a sandbox', () => {
     expect(head.slice(1)).toEqual([...CALLERS]);
@@ -115,7 +118,7 @@ describe('the table of statuses', () => {
   test.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
     'holds for %s',
     async (name, route) => {
-      const run = route.id === 'deleteSandbox' ? await makeRun(porthole, ALICE) : shared;
+      const run = ENDS.has(route.id) ? await makeRun(porthole, ALICE) : shared;
       const credentials = await credentialsFor(run.sandboxId);
       const probeOf = async (): Promise<Probe> => ({
         params: { id: run.sandboxId },

@@ -27,6 +27,8 @@ export const createCommand: CommandSpec = {
     memory: { type: 'string', value: 'MB', help: 'of memory' },
     disk: { type: 'string', value: 'MB', help: 'of disk' },
     skill: { type: 'string', multiple: true, value: 'NAME', help: 'placed below /workspace/skills' },
+    timeout: { type: 'string', value: 'TIME', help: 'stop it after this time, whatever it does' },
+    'delete-on-timeout': { type: 'boolean', help: 'delete it then, with its files' },
     'delete-with-thread': { type: 'boolean', help: 'let delete --tag take it without --force' },
   },
   examples: [
@@ -35,6 +37,7 @@ export const createCommand: CommandSpec = {
   ],
   async run({ given, porthole, streams, signal, print }) {
     const ttl = given.text('ttl');
+    const timeout = given.text('timeout');
     const resources = {
       cpu: number('cpu', given.text('cpu')),
       memoryMb: number('memory', given.text('memory')),
@@ -47,6 +50,8 @@ export const createCommand: CommandSpec = {
       tags: given.texts('tag').length === 0 ? undefined : readTags(given.texts('tag')),
       sessionKey: given.text('session'),
       ttlSeconds: ttl === undefined ? undefined : readDuration('ttl', ttl),
+      timeoutSeconds: timeout === undefined ? undefined : readDuration('timeout', timeout),
+      onTimeout: given.is('delete-on-timeout') ? 'delete' : undefined,
       ...networkOf(given),
       env: Object.keys(env).length === 0 ? undefined : env,
       resources: Object.values(resources).every((each) => each === undefined) ? undefined : resources,

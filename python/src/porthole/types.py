@@ -62,6 +62,8 @@ class SandboxInfo(_StopReason):
     last_active_at: str
     stopped_at: str | None
     ttl_seconds: int | None
+    timeout_at: str | None
+    on_timeout: Literal["stop", "delete"]
     expires_at: str | None
 
 

@@ -63,6 +63,8 @@ export function aSandbox(id: string, rest: Partial<SandboxRecord> = {}): Sandbox
     lastActiveAt: rest.createdAt ?? NOON,
     stoppedAt: null,
     ttlSeconds: null,
+    timeoutAt: null,
+    onTimeout: 'stop',
     deleteWithThread: false,
     heartbeatAt: rest.createdAt ?? NOON,
     ...rest,

@@ -213,6 +213,19 @@ export function sandboxLifeContract(
       expect(await records.sandboxes.get('box')).toMatchObject(five);
     });
 
+    test('has a time-out that can be changed, and that a stop removes', async () => {
+      const box = { id: 'box', generation: 1 };
+      await records.sandboxes.create(aSandbox('box', { timeoutAt: minutes(5), onTimeout: 'delete' }));
+      expect(await peer.sandboxes.get('box')).toMatchObject({ timeoutAt: minutes(5), onTimeout: 'delete' });
+      await records.sandboxes.setTimeout(box, minutes(9), 'stop');
+      await records.sandboxes.setTimeout({ id: 'box', generation: 2 }, minutes(7), 'delete');
+      expect(await peer.sandboxes.get('box')).toMatchObject({ timeoutAt: minutes(9), onTimeout: 'stop' });
+      await records.sandboxes.moveDesired(box, 'running', 'stopped', minutes(8));
+      expect(await peer.sandboxes.get('box')).toMatchObject({ timeoutAt: null, onTimeout: 'stop' });
+      await records.sandboxes.setTimeout(box, null, 'stop');
+      expect((await peer.sandboxes.get('box'))?.timeoutAt).toBeNull();
+    });
+
     test('lists hold one’s own, filtered, newest first, without the pool’s', async () => {
       const made = [
         aSandbox('a', { createdAt: minutes(1), tags: { thread_id: '1', team: 'x' }, observed: 'running' }),
@@ -250,6 +263,8 @@ export function sandboxLifeContract(
         tags: { a: 'b' },
         env: { KEY: 'value' },
         ttlSeconds: 60,
+        timeoutAt: minutes(30),
+        onTimeout: 'delete' as const,
         resources: {},
         network: NETWORK,
         ...most(1),
@@ -263,6 +278,8 @@ export function sandboxLifeContract(
         name: 'n',
         tags: { a: 'b' },
         ttlSeconds: 60,
+        timeoutAt: minutes(30),
+        onTimeout: 'delete',
         heartbeatAt: minutes(1),
         env: { KEY: 'value' },
         network: NETWORK,

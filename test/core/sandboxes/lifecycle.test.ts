@@ -48,6 +48,27 @@ describe('a sandbox with a ttl', () => {
   });
 });
 
+describe('a sandbox with a time-out', () => {
+  const limited = { timeoutAt: minutes(1) } as const;
+  const later = new Date(minutes(1).getTime() + 1);
+  const stopped = { desired: 'stopped', observed: 'stopped', stoppedAt: NOON } as const;
+  test.each([
+    ['before it', {}, minutes(1), 'keep'],
+    ['after it, whatever is done', { lastActiveAt: later }, later, 'time_out'],
+    ['to be deleted', { onTimeout: 'delete' }, later, 'time_out'],
+    ['stopped, to be deleted', { ...stopped, onTimeout: 'delete' }, later, 'time_out'],
+    ['stopped, to be stopped', stopped, later, 'keep'],
+    ['while it is made', { observed: 'creating' }, later, 'keep'],
+    ['wanted gone', { desired: 'destroyed' }, later, 'finish_destroy'],
+  ] as const)('decides: %s', (_what, rest, now, outcome) =>
+    expect(validator({ ...limited, ...rest }, now)).toBe(outcome),
+  );
+
+  test('in use by a preview ends all the same', () => {
+    expect(validator(limited, later, minutes(60))).toBe('time_out');
+  });
+});
+
 describe('a stopped sandbox', () => {
   const stopped = { desired: 'stopped', observed: 'stopped', stoppedAt: NOON } as const;
   test.each([

@@ -2,6 +2,7 @@ import { look } from '#test/contracts/records/looks.contract.ts';
 import { request } from 'node:http';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { skillTar } from '#test/support/skill-tar.ts';
+import { e2bProbes } from './e2b-probes.ts';
 import { editorProbes } from './editor-probes.ts';
 import { ADA_ADMIN, ALICE } from './people.ts';
 import { type MadeRun, startPreview } from './runs.ts';
@@ -135,6 +136,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
 
   return {
     ...editorProbes(porthole),
+    ...e2bProbes,
     createKey: async () => ({ body: newKey }),
     revokeKey: async () => {
       const made = await porthole.call('POST', '/api/keys', { token: ALICE, body: newKey });
@@ -171,6 +173,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       const [fork] = forked.json<{ sandboxes: { id: string }[] }>().sandboxes;
       return { params: { id: run.sandboxId }, body: { fork: fork?.id } };
     },
+    setSandboxTimeout: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { seconds: 3_600 } }),
     compareSandboxes: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { with: sandboxId } }),
     waitForPort: async ({ sandboxId }) => ({
       params: { id: sandboxId, port: '9' },

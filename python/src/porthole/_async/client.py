@@ -34,6 +34,8 @@ class AsyncSandboxes:
         ask: bool | None = None,
         secrets: Sequence[Secret] | None = None,
         env: Mapping[str, str] | None = None,
+        timeout_seconds: int | None = None,
+        on_timeout: Literal["stop", "delete"] | None = None,
         delete_with_thread: bool | None = None,
         skills: Sequence[str] | None = None,
         on_exit: OnExit = "keep",
@@ -55,6 +57,8 @@ class AsyncSandboxes:
             ask=ask,
             secrets=secrets,
             env=env,
+            timeout_seconds=timeout_seconds,
+            on_timeout=on_timeout,
             delete_with_thread=delete_with_thread,
             skills=skills,
         )

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import httpx
 
@@ -319,6 +319,15 @@ class AsyncSandbox:
 
     async def heartbeat(self) -> None:
         await self._http.send("POST", f"{self._path}/heartbeat", idempotent=True)
+
+    async def set_timeout(
+        self, seconds: int | None, *, on_timeout: Literal["stop", "delete"] | None = None
+    ) -> SandboxInfo:
+        """Ends it after this time, whatever it does; None: never."""
+        body = {"seconds": seconds, **given(on_timeout=on_timeout)}
+        info: SandboxInfo = await self._http.json("PUT", f"{self._path}/timeout", json=body)
+        self.info = info
+        return info
 
     def keep_alive(self, ttl_seconds: float) -> AsyncKeepAlive:
         """Sends heartbeats until it is closed or gone."""

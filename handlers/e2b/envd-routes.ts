@@ -1,0 +1,300 @@
+/** E2B's data plane, which its clients call "envd": processes and files of one sandbox. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { posix } from 'node:path';
+import { z } from 'zod';
+import { PortholeError } from '#base/errors.ts';
+import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
+import { uploadFiles } from '#core/files/upload-files.ts';
+import { changeWorkspaceFile, readWorkspaceFile } from '#core/files/workspace-files.ts';
+import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { performerOf } from '#core/callers.ts';
+import { anySignal } from '#base/concurrency.ts';
+import { MAX_STREAM_MS } from '../http/event-stream-response.ts';
+import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
+import { limitedStream } from '../http/limited-stream.ts';
+import { multipartParts } from '../http/multipart.ts';
+import { MAX_JSON_BYTES } from '../http/read-input.ts';
+import { attachment } from '../http/response-headers.ts';
+import { defineRoute, json, type Received, type Route, type RouteRequest } from '../route.ts';
+import { GUEST_ERRORS } from '../sandboxes/sandbox-path.ts';
+import type { Services } from '../services.ts';
+import { connectErrorShape, messageStream, onlyMessage } from './connect-protocol.ts';
+import { e2bErrorShape } from './e2b-errors.ts';
+import { envdToken } from './envd-token.ts';
+import { FILESYSTEM_CALLS, FILESYSTEM_STREAMS } from './filesystem-service.ts';
+import { readE2bPath } from './home-path.ts';
+import { type EnvdCall, PROCESS_CALLS, PROCESS_STREAMS } from './process-service.ts';
+
+const SANDBOX_HEADER = 'E2b-Sandbox-Id';
+const RECEIVED_HEADER = 'e2b-sandbox-id';
+
+/** The sandbox and the credential are in headers of E2B. */
+function fromEnvd(event: Pick<HttpEvent, 'headers' | 'pathParameters'>): Received {
+  const { [RECEIVED_HEADER]: id = '', 'x-access-token': token, ...headers } = event.headers;
+  checkUser(headers['authorization']);
+  return {
+    headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    pathParameters: { ...event.pathParameters, id },
+  };
+}
+
+/** `Authorization: Basic` chooses the user of a command. @throws PortholeError `forbidden` */
+function checkUser(authorization: string | undefined): void {
+  const encoded = /^basic +(\S+)$/i.exec(authorization ?? '')?.[1];
+  if (encoded === undefined) return;
+  const [user = ''] = Buffer.from(encoded, 'base64').toString().split(':');
+  checkUserName(user);
+}
+
+function checkUserName(user: string | undefined): void {
+  if (user === undefined || user === '' || user === 'user') return;
+  throw new PortholeError('forbidden', `user: ${JSON.stringify(user.slice(0, 40))} does not exist here`, {
+    remedy: 'leave it out: commands run as the user of the sandbox, without root.',
+  });
+}
+
+const EnvdPath = z.object({ id: z.string().max(400) });
+const RpcPath = EnvdPath.extend({ method: z.string().regex(/^[A-Za-z]{1,64}$/) });
+
+type UnaryCalls = Readonly<
+  Record<string, (services: Services, call: EnvdCall, message: unknown) => Promise<object>>
+>;
+type StreamCalls = Readonly<
+  Record<string, (services: Services, call: EnvdCall, message: unknown) => Promise<AsyncIterable<object>>>
+>;
+
+interface RpcService {
+  readonly name: string;
+  readonly calls: UnaryCalls;
+  readonly streams: StreamCalls;
+}
+
+/** Largest time-out that a client may announce, in ms: the protocol has at most ten digits. */
+const TIMEOUT = /^\d{1,10}$/;
+const MAX_TIMEOUT_MS = 2_147_483_647;
+
+function timeoutOf({ 'connect-timeout-ms': text }: HttpEvent['headers']): number | undefined {
+  if (text === undefined || !TIMEOUT.test(text) || Number(text) === 0) return undefined;
+  return Math.min(Number(text), MAX_TIMEOUT_MS);
+}
+
+function rpcRoute(id: string, { name, calls, streams }: RpcService, scope: 'exec' | 'fs:write'): Route {
+  return defineRoute(id, 'POST', `/e2b/envd/${name}/{method}`, {
+    tag: 'E2B',
+    summary: `${name} of E2B`,
+    description: `JSON of the Connect protocol. Calls: ${[...Object.keys(calls), ...Object.keys(streams)].join(', ')}.`,
+    class: 'stream',
+    agents: true,
+    delegates: { scope },
+    receives: fromEnvd,
+    idHeader: SANDBOX_HEADER,
+    errorShape: connectErrorShape,
+    params: RpcPath,
+    body: 'stream',
+    streams: true,
+    responses: {
+      200: { description: 'The answer', contentType: ['application/json', 'application/connect+json'] },
+    },
+    errors: GUEST_ERRORS,
+    async handle(request, services) {
+      const { method } = request.params;
+      const { caller, headers, params, signal } = request;
+      const call = { caller, sandboxId: params.id, signal, timeoutMs: timeoutOf(headers) };
+      const body = await bodyOf(request);
+      const unary = Object.hasOwn(calls, method) ? calls[method] : undefined;
+      if (unary !== undefined) return json(200, await valid(() => unary(services, call, parseJson(body))));
+      const stream = Object.hasOwn(streams, method) ? streams[method] : undefined;
+      if (stream === undefined) {
+        throw new PortholeError('not_streamable', `${name}/${method} is not supported`);
+      }
+      const over = anySignal(AbortSignal.timeout(MAX_STREAM_MS), services.stopping, signal);
+      const following = { ...call, signal: over };
+      return messageStream(await valid(() => stream(services, following, onlyMessage(body))), over);
+    },
+  });
+}
+
+/** Names the fields that a schema refuses. @throws PortholeError `invalid_request` */
+async function valid<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof z.ZodError)) throw error;
+    const fields = error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
+    throw new PortholeError('invalid_request', fields.slice(0, 10).join('; '), { cause: error });
+  }
+}
+
+async function bodyOf({ stream }: Pick<RouteRequest<unknown, unknown, unknown>, 'stream'>): Promise<Buffer> {
+  const tooLarge = () =>
+    new PortholeError('payload_too_large', `The message exceeds ${MAX_JSON_BYTES} bytes`, {
+      remedy: 'upload it as a file.',
+    });
+  const cutOff = () => new PortholeError('invalid_request', 'The request was cut off');
+  const pieces: Buffer[] = [];
+  const body = limitedStream(stream(), { bytes: MAX_JSON_BYTES, tooLarge, cutOff });
+  for await (const piece of body as AsyncIterable<Buffer>) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+function parseJson(body: Buffer): unknown {
+  if (body.length === 0) return {};
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    throw new PortholeError('invalid_request', 'The body is not JSON');
+  }
+}
+
+const envd = {
+  tag: 'E2B',
+  agents: true,
+  receives: fromEnvd,
+  idHeader: SANDBOX_HEADER,
+  errorShape: e2bErrorShape,
+  params: EnvdPath,
+  errors: GUEST_ERRORS,
+} as const;
+
+/** E2B's proxy answers this for a sandbox that does not run. */
+const NOT_RUNNING = 502;
+
+const healthRoute = defineRoute('e2bHealth', 'GET', '/e2b/envd/health', {
+  ...envd,
+  summary: 'Whether the sandbox runs',
+  delegates: { scope: 'fs:read', enforces: 'paths' },
+  responses: { 204: { description: 'It runs' }, [NOT_RUNNING]: { description: 'It does not' } },
+  async handle({ params, caller, signal }, services) {
+    const { id } = await useSandbox(services, caller, params.id, { agents: true, asItIs: true });
+    const { state } = await services.sandboxes.inspect(id, signal);
+    if (state === 'running') return { statusCode: 204, headers: {} };
+    return json(NOT_RUNNING, { sandboxId: id, message: `The sandbox is ${state}`, code: NOT_RUNNING });
+  },
+});
+
+const FileQuery = z.object({
+  path: z.string().max(16_384).default(''),
+  username: z.string().max(64).optional(),
+  signature: z.string().max(200).optional(),
+  signature_expiration: z
+    .string()
+    .regex(/^\d{1,12}$/, 'must be seconds since the epoch')
+    .optional(),
+});
+
+/**
+ * A URL of a file that a client has signed with the token of its sandbox: for all who have the URL,
+ * and this one file.
+ */
+async function fromSignedUrl(event: HttpEvent, services: Services): Promise<Received> {
+  const query = new URLSearchParams(event.rawQueryString);
+  const signature = query.get('signature');
+  if (signature === null || event.headers['x-access-token'] !== undefined) return fromEnvd(event);
+  const id = event.headers[RECEIVED_HEADER] ?? '';
+  const record = await services.records.sandboxes.get(id);
+  const refused = () =>
+    new PortholeError('unauthorized', 'The signature of the URL is not valid, or has expired');
+  if (record === undefined) throw refused();
+  const token = await envdToken(services, record);
+  const expires = query.get('signature_expiration');
+  const operation = event.requestContext.http.method === 'GET' ? 'read' : 'write';
+  const parts = [query.get('path') ?? '', operation, query.get('username') ?? '', token];
+  const text = [...parts, ...(expires === null ? [] : [expires])].join(':');
+  const wanted = `v1_${createHash('sha256').update(text).digest('base64').replaceAll('=', '')}`;
+  const isOurs =
+    wanted.length === signature.length && timingSafeEqual(Buffer.from(wanted), Buffer.from(signature));
+  const isOver = expires !== null && Number(expires) * 1_000 < services.clock.now().getTime();
+  if (!isOurs || isOver) throw refused();
+  return fromEnvd({ headers: { ...event.headers, 'x-access-token': token } });
+}
+
+const readRoute = defineRoute('e2bReadFile', 'GET', '/e2b/envd/files', {
+  ...envd,
+  summary: 'Read a file',
+  receives: fromSignedUrl,
+  delegates: { scope: 'fs:read', enforces: 'paths' },
+  query: FileQuery,
+  streams: true,
+  responses: { 200: { description: 'Its bytes', contentType: 'application/octet-stream' } },
+  errors: [...GUEST_ERRORS, 'path_outside_workspace', 'workspace_read_not_found'],
+  async handle({ params, query, caller, signal }, services) {
+    checkUserName(query.username);
+    const { path } = readE2bPath(query.path);
+    const sandboxes = delegatedGuests(services.sandboxes, caller, path);
+    const { id } = await useSandbox(services, caller, params.id, { agents: true });
+    const { content, size } = await readWorkspaceFile({ sandboxes }, id, path, signal);
+    return {
+      statusCode: 200,
+      headers: {
+        'content-type': 'application/octet-stream',
+        'content-disposition': attachment(posix.basename(path)),
+        'x-content-type-options': 'nosniff',
+        'content-length': String(size),
+      },
+      body: content,
+    };
+  },
+});
+
+const LIMITS = { fields: 0, fieldBytes: 0, files: 1_000, fileBytes: Infinity, totalBytes: Infinity };
+
+const writeRoute = defineRoute('e2bWriteFiles', 'POST', '/e2b/envd/files', {
+  ...envd,
+  summary: 'Write files',
+  description: 'A form with files, or the bytes of one as application/octet-stream.',
+  receives: fromSignedUrl,
+  class: 'heavy',
+  delegates: { scope: 'fs:write' },
+  query: FileQuery,
+  body: 'stream',
+  streams: true,
+  responses: {
+    200: {
+      description: 'What was written',
+      schema: z.array(z.object({ name: z.string(), path: z.string(), type: z.literal('file') })),
+    },
+  },
+  errors: [...GUEST_ERRORS, 'path_outside_workspace', 'payload_too_large', 'disk_full'],
+  async handle(request, services): Promise<HttpResponse> {
+    const { params, query, caller, headers, stream, signal } = request;
+    checkUserName(query.username);
+    const { id } = await useSandbox(services, caller, params.id, { agents: true });
+    const isForm = /^multipart\/form-data/i.test(headers['content-type'] ?? '');
+    if (!isForm) {
+      const { path, shown } = readE2bPath(query.path);
+      await changeWorkspaceFile(services, { caller, sandboxId: id, path }, stream(), signal);
+      return json(200, [toWritten(shown(path))]);
+    }
+    const names: string[] = [];
+    async function* files() {
+      for await (const { filename, stream: content } of multipartParts({ headers, stream }, LIMITS)) {
+        // The path of the query names a single file; otherwise each part has its own.
+        const { path, shown } = readE2bPath(query.path === '' ? (filename ?? '') : query.path);
+        names.push(shown(path));
+        yield { filename: posix.relative(ROOT, path), stream: content };
+      }
+    }
+    const written = await uploadFiles(services, id, ROOT, files(), signal);
+    for (const { path } of written)
+      services.publisher.publish(id, 'file_written', { path, ...performerOf(caller) });
+    return json(200, names.map(toWritten));
+  },
+});
+
+const ROOT = '/workspace';
+
+function toWritten(path: string) {
+  return { name: posix.basename(path), path, type: 'file' };
+}
+
+export const envdRoutes: readonly Route[] = [
+  healthRoute,
+  readRoute,
+  writeRoute,
+  rpcRoute('e2bProcess', { name: 'process.Process', calls: PROCESS_CALLS, streams: PROCESS_STREAMS }, 'exec'),
+  rpcRoute(
+    'e2bFilesystem',
+    { name: 'filesystem.Filesystem', calls: FILESYSTEM_CALLS, streams: FILESYSTEM_STREAMS },
+    'fs:write',
+  ),
+];

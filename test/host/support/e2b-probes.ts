@@ -1,0 +1,26 @@
+import type { Probe } from './route-probes.ts';
+import type { MadeRun } from './runs.ts';
+
+type Probes = Readonly<Record<string, (run: MadeRun) => Promise<Probe>>>;
+
+/** The data plane has the sandbox in a header. */
+const inSandbox =
+  (rest: Probe = {}) =>
+  ({ sandboxId }: MadeRun): Promise<Probe> =>
+    Promise.resolve({ ...rest, headers: { 'e2b-sandbox-id': sandboxId } });
+
+const create = () => Promise.resolve({ body: { templateID: 'base' } });
+const setTimeout = ({ sandboxId }: MadeRun) =>
+  Promise.resolve({ params: { id: sandboxId }, body: { timeout: 3_600 } });
+
+/** Calls of E2B's SDKs about alice's sandbox. */
+export const e2bProbes: Probes = {
+  e2bCreateSandbox: create,
+  e2bCreateSandboxV1: create,
+  e2bSetTimeout: setTimeout,
+  e2bHealth: inSandbox(),
+  e2bReadFile: inSandbox({ query: '?path=/workspace/a.txt' }),
+  e2bWriteFiles: inSandbox({ query: '?path=/workspace/b.txt', body: 'b' }),
+  e2bProcess: inSandbox({ params: { method: 'List' }, body: {} }),
+  e2bFilesystem: inSandbox({ params: { method: 'ListDir' }, body: { path: '/workspace' } }),
+};
