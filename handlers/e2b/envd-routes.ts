@@ -201,8 +201,8 @@ async function fromSignedUrl(event: HttpEvent, services: Services): Promise<Rece
   const parts = [query.get('path') ?? '', operation, query.get('username') ?? '', token];
   const text = [...parts, ...(expires === null ? [] : [expires])].join(':');
   const wanted = `v1_${createHash('sha256').update(text).digest('base64').replaceAll('=', '')}`;
-  const isOurs =
-    wanted.length === signature.length && timingSafeEqual(Buffer.from(wanted), Buffer.from(signature));
+  const [ours, given] = [Buffer.from(wanted), Buffer.from(signature)];
+  const isOurs = ours.length === given.length && timingSafeEqual(ours, given);
   const isOver = expires !== null && Number(expires) * 1_000 < services.clock.now().getTime();
   if (!isOurs || isOver) throw refused();
   return fromEnvd({ headers: { ...event.headers, 'x-access-token': token } });

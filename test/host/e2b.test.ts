@@ -139,6 +139,22 @@ describe('the data plane', () => {
     }
   });
 
+  test.each([
+    ['/etc/x', 403],
+    ['../x', 403],
+    ['/workspace/../x', 403],
+    ['', 400],
+    ['/', 400],
+    ['a\0b', 400],
+  ])('writes no file of a form that is named %j', async (name, status) => {
+    const head = `--x\r\nContent-Disposition: form-data; name="file"; filename="${name}"`;
+    const answer = await envd('POST', '/files', {
+      body: Buffer.from(`${head}\r\nContent-Type: application/octet-stream\r\n\r\nx\r\n--x--\r\n`),
+      headers: { 'content-type': 'multipart/form-data; boundary=x' },
+    });
+    expect([answer.status, answer.json()['code']]).toEqual([status, status]);
+  });
+
   test('follows no link out of /workspace', async () => {
     const argv = ['-l', '-c', 'ln -sfn / /workspace/out'];
     await start({ process: { cmd: '/bin/bash', args: argv } });
@@ -232,6 +248,7 @@ describe('a signed URL', () => {
       sign('/workspace/a.txt', 'read', { token: 'guessed' }),
       '/files?path=/workspace/a.txt&signature=',
       '/files?path=/workspace/a.txt&signature=v1_',
+      `/files?path=/workspace/a.txt&signature=v1_${'%C3%A9'.repeat(43)}`,
     ]) {
       expect([refused, (await open(refused)).status]).toEqual([refused, 401]);
     }
