@@ -131,6 +131,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     runs: async () => (await loadRoutes()).runRoutes(env['HOME']),
     ...(socketFile !== undefined && { snapshot: snapshots, state: snapshots, identity: snapshots }),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
+    tmp: async () => (await import('./files/guest-file-routes.ts')).temporaryFileRoutes('/tmp', details),
   });
   let attached = 0;
   const upgrades = new Router<UpgradeHandler>({
@@ -223,6 +224,7 @@ const FILE_AREAS = [
   'mkdir',
   'move',
   'watch',
+  'watches',
   'upload',
   'tar',
   'tree',

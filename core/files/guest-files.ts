@@ -5,6 +5,9 @@
 import type { Readable } from 'node:stream';
 import * as z from 'zod/mini';
 import {
+  heldChanges,
+  type HeldChanges,
+  heldWatch,
   listEnd,
   type SearchQuery,
   textMatch,
@@ -183,4 +186,37 @@ export async function* watchWorkspace(
   for await (const event of eventsAnswer(answer, sandboxId, signal)) {
     yield event && (await eventData(event, sandboxId, watchEvent));
   }
+}
+
+/** Starts a watch that is asked for its changes. Returns its id. @throws as a listing does */
+export async function startHeldWatch(
+  sandboxes: GuestProvider,
+  sandboxId: string,
+  body: { readonly path: string; readonly recursive: boolean },
+  signal?: AbortSignal,
+): Promise<string> {
+  const call = { method: 'POST', path: '/v1/watches', body } as const;
+  return (await jsonAnswer(await sandboxes.callGuest(sandboxId, call, signal), sandboxId, heldWatch)).id;
+}
+
+/** Its changes since the last call. @throws PortholeError `workspace_read_not_found` */
+export async function takeHeldChanges(
+  sandboxes: GuestProvider,
+  sandboxId: string,
+  watch: string,
+  signal?: AbortSignal,
+): Promise<HeldChanges> {
+  const call = { method: 'POST', path: `/v1/watches/${encodeURIComponent(watch)}/take` } as const;
+  return jsonAnswer(await sandboxes.callGuest(sandboxId, call, signal), sandboxId, heldChanges);
+}
+
+/** @throws PortholeError `workspace_read_not_found` */
+export async function stopHeldWatch(
+  sandboxes: GuestProvider,
+  sandboxId: string,
+  watch: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const call = { method: 'DELETE', path: `/v1/watches/${encodeURIComponent(watch)}` } as const;
+  await jsonAnswer(await sandboxes.callGuest(sandboxId, call, signal), sandboxId, done);
 }

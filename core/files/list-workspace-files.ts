@@ -14,7 +14,7 @@ export interface FileEntry extends Omit<FileStat, 'size' | 'mtime'> {
   readonly mtime: Date | null;
 }
 
-function fileEntryOf({ path, type, size, mtime, mode }: FileStat): FileEntry {
+export function fileEntryOf({ path, type, size, mtime, mode, target }: FileStat): FileEntry {
   return {
     path,
     name: path.slice(path.lastIndexOf('/') + 1),
@@ -22,6 +22,7 @@ function fileEntryOf({ path, type, size, mtime, mode }: FileStat): FileEntry {
     size: type === 'file' ? size : null,
     mtime: mtime >= FIRST_SECOND && mtime <= LAST_SECOND ? new Date(mtime * 1_000) : null,
     mode,
+    ...(target !== undefined && { target }),
   };
 }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod/mini';
 import { belowWorkspace, resolveWorkspacePath } from '../../base/workspace-path.ts';
+import { PortholeError } from '../../base/errors.ts';
 import { unlessAborted } from '../../base/concurrency.ts';
 import {
   mkdirRequest,
@@ -12,6 +13,7 @@ import {
   PATHS_HEADER,
   searchQuery,
   UNREADABLE_TRAILER,
+  watchesRequest,
 } from '../../protocol/guest/files-protocol.ts';
 import { EventStream } from '../guest-event-stream.ts';
 import { canFreeze } from '../freeze-processes.ts';
@@ -22,6 +24,7 @@ import { parse, readJson } from '../read-json.ts';
 import { bodyOf, GuestError, type Handler, type RequestContext, type Routes, sendJson } from '../router.ts';
 import { deleteFile, makeFolder, moveFile } from './change-files.ts';
 import type { Sink } from './double-buffer.ts';
+import { HeldWatches } from './held-watches.ts';
 import { listFiles, statFile } from './list-files.ts';
 import { placeSkills } from './place-skills.ts';
 import { openFile, readPieces } from './read-file.ts';
@@ -41,6 +44,7 @@ const limitPaths = z.array(z.string()).check(z.maxLength(256));
  * @param details receives the changes that the host wants to keep
  */
 export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> {
+  const held = new HeldWatches();
   // Elsewhere it runs without a pid namespace.
   const freezes = root === '/workspace' && canFreeze();
   let whole: Workspace | undefined;
@@ -100,6 +104,19 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
       }
       stream?.end();
     },
+    'POST /v1/watches': async (request, response) => {
+      const { path, recursive = false } = await readJson(request, watchesRequest);
+      sendJson(response, 200, { id: await held.start(workspaceOf(request), path, recursive) });
+    },
+    'POST /v1/watches/{id}/take': async (_request, response, { params }) => {
+      const changes = await held.take(params['id'] ?? '');
+      if (changes === undefined) throw noWatch();
+      sendJson(response, 200, changes);
+    },
+    'DELETE /v1/watches/{id}': (_request, response, { params }) => {
+      if (!held.stop(params['id'] ?? '')) throw noWatch();
+      sendJson(response, 200, { ok: true });
+    },
     'POST /v1/upload': async (request, response, { url }) => {
       const folder = belowWorkspace(resolveWorkspacePath(pathOf(url), 'path'));
       await uploadFiles(workspaceOf(request), Buffer.from(folder).toString('latin1'), bodyOf(request));
@@ -126,6 +143,26 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     },
   };
 }
+
+/** Areas of `/tmp`: files that no checkpoint and no archive has. */
+const TEMPORARY = ['files', 'stat', 'list', 'mkdir', 'move', 'watch', 'watches', 'upload'];
+
+/**
+ * Files of `/tmp`, by the routes of the workspace below `/v1/tmp`: paths in requests and answers
+ * are those that the same file would have in the workspace. An older guest has no such routes.
+ */
+export function temporaryFileRoutes(root: string, details: KeptDetails): Routes<Handler> {
+  const routes = Object.entries(fileRoutes(root, details)).flatMap(([name, handler]) => {
+    const [method = '', path = ''] = name.split(' /v1/');
+    return TEMPORARY.includes(path.split('/')[0] ?? '')
+      ? [[`${method} /v1/tmp/${path}`, handler] as const]
+      : [];
+  });
+  return Object.fromEntries(routes);
+}
+
+const noWatch = () =>
+  new PortholeError('workspace_read_not_found', 'The watch has ended, or never existed: start another one.');
 
 const utf8 = (name: string): string => Buffer.from(name, 'latin1').toString('utf8');
 

@@ -17,7 +17,7 @@ import type { Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
 /** Metadata of one entry; does not follow links. @param path as the caller knows it */
-export function statOf(path: string, stat: Stats): FileStat {
+export function statOf(path: string, stat: Stats, target?: string): FileStat {
   return {
     path,
     type: stat.isFile()
@@ -30,6 +30,7 @@ export function statOf(path: string, stat: Stats): FileStat {
     size: stat.size,
     mtime: Math.floor(stat.mtimeMs / 1_000),
     mode: stat.mode & 0o7777,
+    ...(target !== undefined && { target }),
   };
 }
 
@@ -39,10 +40,22 @@ export async function statFile(workspace: Workspace, path: string): Promise<File
   try {
     using place = await workspace.walk(path, { last: 'keep' });
     if (place.stat === undefined) throw notFound(absolute, 'entry');
-    return statOf(absolute, place.stat);
+    const target = await targetOf(place.calls, at(place.directory, place.name), place.stat);
+    return statOf(absolute, place.stat, target);
   } catch (error) {
     throw failure(error, path, 'read');
   }
+}
+
+/** Where a symbolic link leads. Undefined: it is no link, or no longer there. */
+async function targetOf(
+  calls: Calls,
+  path: Parameters<Calls['readlink']>[0],
+  stat: Stats,
+): Promise<string | undefined> {
+  if (!stat.isSymbolicLink()) return undefined;
+  const target = await ignoring([...GONE_OR_SHUT, 'EINVAL'], () => calls.readlink(path));
+  return target === undefined ? undefined : Buffer.from(target, 'latin1').toString('utf8');
 }
 
 export interface Folder {
@@ -110,7 +123,8 @@ export async function* listFiles(
       if (stat === undefined || (stat.isDirectory() && skipped?.has(name) === true)) continue;
       if (count === most) return true;
       count += 1;
-      yield statOf(pathBelow(folder, [...walker.names, name]), stat);
+      const target = await targetOf(calls, at(directory, name), stat);
+      yield statOf(pathBelow(folder, [...walker.names, name]), stat, target);
       if (stat.isDirectory()) folders.push(name);
     }
     if (walker.names.length + 1 === depth) return false;

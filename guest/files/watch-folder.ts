@@ -35,12 +35,8 @@ export async function* watchFolder(
   subfolders: WatchedSubfolders,
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent, void, undefined> {
-  const { walker, names } = await openFolder(workspace, path, false);
-  await walker.close();
-  const folder = resolveWorkspacePath(path, 'path');
-  const watcher = new FolderWatcher(workspace, folder, names, subfolders);
+  const { folder, watcher } = await openWatcher(workspace, path, subfolders);
   try {
-    await watcher.add([]);
     yield { type: 'ready', path: folder };
     while (!signal.aborted) {
       await watcher.changed(signal);
@@ -61,7 +57,26 @@ export async function* watchFolder(
   }
 }
 
-class FolderWatcher {
+/** @throws PortholeError as `openFolder` does */
+export async function openWatcher(
+  workspace: Workspace,
+  path: string,
+  subfolders: WatchedSubfolders,
+): Promise<{ readonly folder: string; readonly watcher: FolderWatcher }> {
+  const { walker, names } = await openFolder(workspace, path, false);
+  await walker.close();
+  const folder = resolveWorkspacePath(path, 'path');
+  const watcher = new FolderWatcher(workspace, folder, names, subfolders);
+  try {
+    await watcher.add([]);
+  } catch (error) {
+    watcher.close();
+    throw error;
+  }
+  return { folder, watcher };
+}
+
+export class FolderWatcher {
   readonly #workspace: Workspace;
   readonly #folder: string;
   /** Resolved path of the folder. */

@@ -1,6 +1,6 @@
 /**
  * Files: `/v1/files`, `/v1/stat`, `/v1/list`, `/v1/search`, `/v1/mkdir`, `/v1/move`, `/v1/watch`,
- * `/v1/upload`, `/v1/tar`.
+ * `/v1/watches`, `/v1/upload`, `/v1/tar`; in `/tmp` by the same paths below `/v1/tmp`.
  */
 import * as z from 'zod/mini';
 
@@ -39,6 +39,8 @@ export const fileStat = z.object({
   mtime: z.number(),
   /** Permissions, and the set-user-id, set-group-id and sticky bits. */
   mode: z.int().check(z.gte(0), z.lte(0o7777)),
+  /** Where a symbolic link leads, as it is written there. */
+  target: z.optional(z.string().check(z.maxLength(16_384))),
 });
 export type FileStat = z.infer<typeof fileStat>;
 
@@ -121,6 +123,9 @@ export const MAX_UPLOAD_FRAME = 1_048_576;
 /** Bytes of a path. */
 export const MAX_UPLOAD_PATH = 16_384;
 
+/** Changes in one answer of `POST /v1/watches/{id}/take`. */
+export const MAX_HELD_CHANGES = 65_536;
+
 /** Data of an event of `GET /v1/watch`. */
 export const watchEvent = z.object({
   /**
@@ -133,3 +138,22 @@ export const watchEvent = z.object({
   stat: z.optional(fileStat),
 });
 export type WatchEvent = z.infer<typeof watchEvent>;
+
+/** `POST /v1/watches`: a watch that is asked for its changes. */
+export const watchesRequest = z.object({ path, recursive: z.optional(z.boolean()) });
+export const heldWatch = z.object({ id: z.string().check(z.minLength(1), z.maxLength(64)) });
+
+const heldChange = z.extend(watchEvent, {
+  /** Whether the path was not there before. */
+  is_new: z.boolean(),
+});
+export type HeldChange = z.infer<typeof heldChange>;
+
+/** `POST /v1/watches/{id}/take`: what has changed since the last call, each path once. */
+export const heldChanges = z.object({
+  folder: path,
+  /** False: changes were lost, or some subfolders are not watched. */
+  complete: z.boolean(),
+  events: z.array(heldChange).check(z.maxLength(MAX_HELD_CHANGES)),
+});
+export type HeldChanges = z.infer<typeof heldChanges>;

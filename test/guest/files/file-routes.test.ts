@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { PortholeError } from '#base/errors.ts';
-import { watchEvent } from '#protocol/guest/files-protocol.ts';
+import { heldChanges, watchEvent } from '#protocol/guest/files-protocol.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 
 let guest: GuestProcess;
@@ -160,4 +160,103 @@ test('watches a folder, with the folders that are made in it', async () => {
   fs.rmSync(here('seen'), { recursive: true });
   await until('deleted seen');
   leave.abort();
+});
+
+describe('a watch that is asked', () => {
+  const json = { 'content-type': 'application/json' };
+  const start = async (path: string, recursive = false) => {
+    const { text } = await ask('POST', '/v1/watches', json, JSON.stringify({ path, recursive }));
+    return (JSON.parse(text) as { id: string }).id;
+  };
+  const take = async (id: string) => {
+    const { status, text } = await ask('POST', `/v1/watches/${id}/take`);
+    if (status !== 200) return status;
+    const { folder, complete, events } = heldChanges.parse(JSON.parse(text));
+    return {
+      folder,
+      complete,
+      events: events.map(({ type, path, is_new }) => `${type} ${path}${is_new ? ' new' : ''}`).sort(),
+    };
+  };
+
+  test('has each path once, with the content of folders that are new', async () => {
+    fs.mkdirSync(here('asked'));
+    fs.writeFileSync(here('asked/old'), '');
+    const id = await start('asked', true);
+    expect(await take(id)).toEqual({ folder: '/workspace/asked', complete: true, events: [] });
+    fs.writeFileSync(here('asked/old'), 'more');
+    fs.mkdirSync(here('asked/deep/er'), { recursive: true });
+    fs.writeFileSync(here('asked/deep/er/file'), 'new');
+    expect(await take(id)).toMatchObject({
+      events: [
+        'changed /workspace/asked/deep new',
+        'changed /workspace/asked/deep/er new',
+        'changed /workspace/asked/deep/er/file new',
+        'changed /workspace/asked/old',
+      ],
+    });
+    fs.rmSync(here('asked/old'));
+    expect(await take(id)).toMatchObject({ events: ['deleted /workspace/asked/old'] });
+    expect((await ask('DELETE', `/v1/watches/${id}`)).status).toBe(200);
+    expect((await ask('DELETE', `/v1/watches/${id}`)).status).toBe(404);
+    expect(await take(id)).toBe(404);
+  });
+
+  test('says when more has changed than is held', async () => {
+    fs.mkdirSync(here('many'));
+    const id = await start('many');
+    for (let file = 0; file < 4_200; file += 1) fs.writeFileSync(here(`many/${file}`), '');
+    expect(await take(id)).toMatchObject({ complete: false });
+  });
+
+  test('ends the one that was unused longest if there are too many', async () => {
+    const ids: string[] = [];
+    for (let count = 0; count < 16; count += 1) ids.push(await start('asked'));
+    const [first = '', second = ''] = ids;
+    expect(await take(first)).toMatchObject({ complete: true });
+    await start('asked');
+    expect([await take(second), await take(first)]).toEqual([404, expect.anything()]);
+  });
+
+  test('is none of a folder that is none, or beyond the limits', async () => {
+    const limits = { ...json, 'porthole-paths': '["/workspace/a"]' };
+    expect((await ask('POST', '/v1/watches', json, '{"path":"none"}')).status).toBe(404);
+    expect((await ask('POST', '/v1/watches', json, '{"path":"../.."}')).status).toBe(403);
+    expect((await ask('POST', '/v1/watches', limits, '{"path":"asked"}')).status).toBe(403);
+  });
+});
+
+describe('files of /tmp', () => {
+  let folder: string;
+  let name: string;
+  beforeAll(() => {
+    folder = fs.mkdtempSync('/tmp/porthole-guest-files-');
+    name = folder.slice('/tmp/'.length);
+  });
+  afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+  test('have routes of their area, and no way out of it', async () => {
+    expect((await ask('PUT', `/v1/tmp/files?path=${name}/a`, {}, 'text')).status).toBe(200);
+    expect(fs.readFileSync(join(folder, 'a'), 'utf8')).toBe('text');
+    expect((await ask('GET', `/v1/tmp/files?path=/workspace/${name}/a`)).text).toBe('text');
+    expect((await ask('GET', `/v1/files?path=${name}/a`)).status).toBe(404);
+    fs.symlinkSync('/etc', join(folder, 'out'));
+    fs.symlinkSync(guest.workspace, join(folder, 'in'));
+    for (const path of [`${name}/out/passwd`, '../etc/passwd', '/etc/passwd', '/tmp/x']) {
+      expect([path, (await ask('GET', `/v1/tmp/files?path=${path}`)).status]).toEqual([path, 403]);
+    }
+    const link = JSON.parse((await ask('GET', `/v1/tmp/stat?path=${name}/out`)).text) as object;
+    expect(link).toMatchObject({ type: 'symlink', target: '/etc' });
+  });
+
+  test.each([
+    'GET /v1/tmp/tar',
+    'PUT /v1/tmp/tar',
+    'POST /v1/tmp/tree',
+    'PUT /v1/tmp/skills',
+    'GET /v1/tmp/search',
+  ])('are not in %s', async (route) => {
+    const [method = '', path = ''] = route.split(' ');
+    expect((await ask(method, path)).status).toBe(404);
+  });
 });
