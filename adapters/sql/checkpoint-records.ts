@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely';
+import type { Owner } from '#base/clock-and-ids.ts';
 import type {
   CheckpointEvent,
   CheckpointRecord,
@@ -6,6 +7,7 @@ import type {
 } from '#core/checkpoints/checkpoint-store.ts';
 import type { SandboxKey } from '#core/sandboxes/sandbox-records.ts';
 import { type Publish, publishingTransaction } from './publishing-transaction.ts';
+import { keysetPage } from './keyset-page.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { all, done, first, instantText, ownedBy } from './sql-dialect.ts';
@@ -115,6 +117,19 @@ export function checkpointRecords(session: SqlSession): CheckpointRecords {
           toRecord,
         ),
       ),
+
+    listManual: (owner, { sandboxId, name }, page) =>
+      repeatable((db) => {
+        const found = db
+          .selectFrom('checkpoints')
+          .selectAll()
+          .where('state', '=', 'ready')
+          .where('cause', '=', 'manual')
+          .$if(owner !== undefined, (query) => query.where(ownedBy(owner as Owner)))
+          .$if(sandboxId !== undefined, (query) => query.where('sandbox_id', '=', sandboxId as string))
+          .$if(name !== undefined, (query) => query.where('label', '=', name as string));
+        return keysetPage(found, page, toRecord);
+      }),
 
     head: (sandbox) =>
       repeatable((db) =>

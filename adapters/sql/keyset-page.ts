@@ -41,7 +41,8 @@ export async function keysetPage<
     | 'tools'
     | 'tool_versions'
     | 'tool_runs'
-    | 'archives',
+    | 'archives'
+    | 'checkpoints',
   Row extends { readonly id: string },
   Item,
 >(

@@ -1,4 +1,5 @@
 import type { Owner } from '#base/clock-and-ids.ts';
+import type { Page, PageRequest } from '#base/reads.ts';
 import type { NewEvent } from '../runs/timeline.ts';
 import type { SandboxKey } from '../sandboxes/sandbox-records.ts';
 
@@ -114,6 +115,12 @@ export interface CheckpointRecords {
   get(id: string): Promise<CheckpointRecord | undefined>;
   /** The `ready` ones of a sandbox, oldest first. */
   list(sandbox: SandboxKey): Promise<readonly CheckpointRecord[]>;
+  /** The `ready` ones that were made by request, newest first. @param owner undefined: any */
+  listManual(
+    owner: Owner | undefined,
+    filter: { readonly sandboxId?: string | undefined; readonly name?: string | undefined },
+    page: PageRequest,
+  ): Promise<Page<CheckpointRecord>>;
   head(sandbox: SandboxKey): Promise<CheckpointHead | undefined>;
   /** Also appends the event. */
   setHead(sandbox: SandboxKey, head: CheckpointHead, published?: CheckpointEvent): Promise<void>;

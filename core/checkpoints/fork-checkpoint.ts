@@ -21,6 +21,8 @@ export interface ForkOptions {
   /** Whether the processes of a checkpoint with memory go on in the forks. @default true */
   readonly memory?: boolean;
   readonly by?: Performer;
+  /** Fields of the forks that are not those of the original. */
+  readonly fields?: Partial<Pick<NewSandbox, 'tags' | 'env' | 'network' | 'timeoutAt' | 'onTimeout'>>;
 }
 
 /** A fork, or why it could not be made. */
@@ -48,7 +50,7 @@ export async function forkCheckpoint(
   deps: ForkDeps,
   sandbox: SandboxRecord,
   checkpoint: CheckpointRecord,
-  { count, variables, memory = true, by }: ForkOptions,
+  { count, variables, memory = true, by, fields }: ForkOptions,
   signal?: AbortSignal,
 ): Promise<readonly Fork[]> {
   const manifest = await manifestOf(deps, checkpoint);
@@ -66,6 +68,7 @@ export async function forkCheckpoint(
           tags: { ...sandbox.tags, 'forked-from': sandbox.id },
           ttlSeconds: sandbox.ttlSeconds ?? undefined,
           ...named,
+          ...fields,
         },
         async (fork) => ({
           sandbox: fork,

@@ -69,6 +69,28 @@ export function checkpointRecordsContract(
       expect(await records.checkpoints.head(BOX)).toEqual({ family: 'a', checkpointId: 'a', madeId: null });
     });
 
+    test('that were made by request are listed for their owner, newest first, in pages', async () => {
+      const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
+      await make('a', { label: 'release', createdAt: at(1) });
+      await make('b', { label: 'other', createdAt: at(2), sandboxId: 'elsewhere' });
+      await make('c', { cause: 'edits', createdAt: at(3) });
+      await make('d', { owner: BOB, createdAt: at(4) });
+      await make('e', { createdAt: at(5) });
+      await records.checkpoints.markDeleted(['e']);
+      await records.checkpoints.begin(begun('f'), []);
+      const list = async (owner: typeof ALICE | undefined, filter = {}, page = {}) => {
+        const found = await peer.checkpoints.listManual(owner, filter, { limit: 10, ...page });
+        return { ids: found.items.map(({ id }) => id), next: found.next };
+      };
+      expect(await list(ALICE)).toEqual({ ids: ['b', 'a'], next: null });
+      expect(await list(undefined)).toEqual({ ids: ['d', 'b', 'a'], next: null });
+      expect(await list(ALICE, { name: 'release' })).toEqual({ ids: ['a'], next: null });
+      expect(await list(ALICE, { sandboxId: 'elsewhere' })).toEqual({ ids: ['b'], next: null });
+      const first = await list(ALICE, {}, { limit: 1 });
+      expect(first.ids).toEqual(['b']);
+      expect(await list(ALICE, {}, { limit: 1, after: first.next })).toEqual({ ids: ['a'], next: null });
+    });
+
     test('publish their events in the active runs of a sandbox, each once', async () => {
       const event = (key: string) =>
         ({
