@@ -8,6 +8,7 @@ import { validateSandboxRoute } from './auth/validation-route.ts';
 import { consoleAssetRoute, consolePageRoutes, editorPageRoutes } from './console/console-page.ts';
 import { e2bControlRoutes } from './e2b/control-routes.ts';
 import { envdRoutes } from './e2b/envd-routes.ts';
+import { e2bSnapshotRoutes } from './e2b/snapshot-routes.ts';
 import { toolDraftRoutes } from './editor/tool-draft-routes.ts';
 import { toolRoutes } from './editor/tool-routes.ts';
 import { toolRunRoutes } from './editor/tool-run-routes.ts';
@@ -131,7 +132,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...warmPoolRoutes,
     ],
   },
-  e2b: { needs: ['sandboxes'], routes: [...e2bControlRoutes, ...envdRoutes] },
+  e2b: { needs: ['sandboxes'], routes: [...e2bControlRoutes, ...e2bSnapshotRoutes, ...envdRoutes] },
   editor: {
     needs: ['sandboxes', 'console'],
     routes: [...toolRoutes, ...toolVersionRoutes, ...toolDraftRoutes, ...toolRunRoutes, ...editorPageRoutes],

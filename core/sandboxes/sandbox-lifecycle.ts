@@ -37,12 +37,11 @@ export function lifecycleDecision(
   limits: LifecycleLimits,
   seenUntil?: Date,
 ): LifecycleDecision {
-  const { desired, observed, createdAt, lastActiveAt, stoppedAt, timeoutAt, onTimeout } = sandbox;
+  const { desired, observed, createdAt, lastActiveAt, stoppedAt } = sandbox;
   const since = (instant: Date) => now.getTime() - instant.getTime();
   if (desired === 'destroyed') return observed === 'destroyed' ? 'keep' : 'finish_destroy';
   if (observed === 'creating') return since(createdAt) > ABANDONED_MS ? 'finish_destroy' : 'keep';
-  if (timeoutAt !== null && now > timeoutAt && (desired === 'running' || onTimeout === 'delete'))
-    return 'time_out';
+  if (isTimedOut(sandbox, now)) return 'time_out';
   if (desired === 'running') {
     const active = Math.max(lastActiveAt.getTime(), seenUntil?.getTime() ?? 0);
     if (now.getTime() - active > limits.idle) return 'stop';
@@ -75,4 +74,13 @@ export function hasLapsed({
 }: Pick<SandboxRecord, 'ttlSeconds' | 'heartbeatAt' | 'stoppedAt'>): boolean {
   if (ttlSeconds === null || stoppedAt === null) return false;
   return stoppedAt.getTime() - heartbeatAt.getTime() > ttlSeconds * 1_000;
+}
+
+/** Whether its time is over, and it has not ended yet. */
+export function isTimedOut(
+  { desired, timeoutAt, onTimeout }: Pick<SandboxRecord, 'desired' | 'timeoutAt' | 'onTimeout'>,
+  now: Date,
+): boolean {
+  if (timeoutAt === null || now <= timeoutAt) return false;
+  return desired === 'running' || (desired === 'stopped' && onTimeout === 'delete');
 }

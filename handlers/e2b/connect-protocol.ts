@@ -117,7 +117,10 @@ export function messageStream(messages: AsyncIterable<object>, over: AbortSignal
       yield envelope(END_OF_STREAM, {});
     } catch (error) {
       if (over.aborted) return;
-      yield envelope(END_OF_STREAM, { error: endOf(error) });
+      const end = endOf(error);
+      // Without an end the client asks whether the sandbox still runs, and says if it was killed.
+      if (end.code === 'unavailable' || isSandboxGone(error)) throw error;
+      yield envelope(END_OF_STREAM, { error: end });
     }
   }
   return {
@@ -129,6 +132,10 @@ export function messageStream(messages: AsyncIterable<object>, over: AbortSignal
     },
     body: Readable.from(envelopes()),
   };
+}
+
+function isSandboxGone(error: unknown): boolean {
+  return error instanceof PortholeError && error.code === 'sandbox_not_found';
 }
 
 function endOf(error: unknown): ConnectError {

@@ -3,10 +3,13 @@ import { z } from 'zod';
 import { listedOwner, ownerOf } from '#core/callers.ts';
 import { later } from '#base/clock-and-ids.ts';
 import { PortholeError } from '#base/errors.ts';
-import { requestedNetwork } from '#core/network/change-network.ts';
+import { DEFAULT_IMAGE } from '#base/reads.ts';
+import { changeNetwork } from '#core/network/change-network.ts';
+import { ruleText } from '#core/network/network-policy.ts';
 import { createSandbox, defaultNetwork } from '#core/sandboxes/create-sandbox.ts';
 import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
-import { findSandbox, stopSandbox } from '#core/sandboxes/resume-sandbox.ts';
+import { endTimedOut } from '#core/sandboxes/end-timed-out.ts';
+import { stopSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
 import type { HttpEvent } from '../http/http-event.ts';
@@ -15,10 +18,13 @@ import { Environment, Tags } from '../sandboxes/sandbox-schemas.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import type { Services } from '../services.ts';
 import { e2bErrorShape } from './e2b-errors.ts';
+import { NetworkUpdate, newNetwork, NewNetwork, toNetworkRequest } from './e2b-network.ts';
 import { envdToken } from './envd-token.ts';
+import { findE2bSandbox } from './find-sandbox.ts';
+import { isSnapshotId, sandboxFromSnapshot } from './from-snapshot.ts';
 
 /** The behaviour of the data plane that clients may expect. */
-const ENVD_VERSION = '0.5.7';
+const ENVD_VERSION = '0.6.4';
 
 function fromControl(event: HttpEvent): Received {
   const { 'x-api-key': key, ...headers } = event.headers;
@@ -26,14 +32,14 @@ function fromControl(event: HttpEvent): Received {
   return { headers: { ...headers, authorization: `Bearer ${key}` } };
 }
 
-const control = {
+export const control = {
   tag: 'E2B',
   receives: fromControl,
   errorShape: e2bErrorShape,
 } as const satisfies Partial<RouteOptions>;
 
 const MAX_SECONDS = 604_800;
-const Seconds = z.int().min(0).max(MAX_SECONDS, `must be at most ${MAX_SECONDS}`);
+export const Seconds = z.int().min(0).max(MAX_SECONDS, `must be at most ${MAX_SECONDS}`);
 /** What a client means that names no time, in seconds. */
 const USUAL_SECONDS = 300;
 
@@ -48,12 +54,13 @@ const NewSandboxBody = z.strictObject({
   autoResume: z.object({ enabled: z.boolean() }).optional(),
   secure: z.boolean().optional(),
   allow_internet_access: z.boolean().optional(),
+  network: NewNetwork.optional(),
 });
 
 const ConnectBody = z.strictObject({ timeout: Seconds.default(USUAL_SECONDS) }).optional();
 const TimeoutBody = z.strictObject({ timeout: Seconds });
 
-const SandboxView = z.object({
+export const SandboxView = z.object({
   templateID: z.string(),
   sandboxID: z.string(),
   clientID: z.literal(''),
@@ -65,7 +72,7 @@ const SandboxView = z.object({
 /** The template that has no image of the catalogue: the default one. */
 const BASE = 'base';
 
-async function toView(services: Services, sandbox: SandboxRecord) {
+export async function toView(services: Services, sandbox: SandboxRecord) {
   return {
     templateID: sandbox.image ?? BASE,
     sandboxID: sandbox.id,
@@ -96,7 +103,7 @@ function toDetail({ sandboxes: { defaultSize } }: Services, sandbox: SandboxReco
   };
 }
 
-function afterSeconds({ clock }: Services, seconds: number): Date {
+export function afterSeconds({ clock }: Services, seconds: number): Date {
   return later(clock, seconds * 1_000);
 }
 
@@ -106,27 +113,27 @@ function createRoute(id: string, path: string): Route {
     summary: 'Create a sandbox',
     body: NewSandboxBody,
     responses: { 201: { description: 'The sandbox', schema: SandboxView } },
-    errors: ['image_not_supported', 'quota_exceeded', 'capacity_exceeded', 'network_not_supported'],
+    errors: [
+      'checkpoint_not_found',
+      'image_not_supported',
+      'quota_exceeded',
+      'capacity_exceeded',
+      'network_not_supported',
+    ],
     async handle({ body, person, signal }, services) {
-      const open = body.allow_internet_access;
-      const sandbox = await createSandbox(
-        services,
-        {
-          owner: ownerOf(person),
-          image: body.templateID === BASE ? undefined : body.templateID,
-          tags: body.metadata,
-          env: body.envVars,
-          timeoutAt: afterSeconds(services, body.timeout),
-          onTimeout: body.autoPause ? 'stop' : 'delete',
-          ...(open !== undefined && {
-            network: await requestedNetwork(services.network, await defaultNetwork(services.network), {
-              network: open ? 'open' : 'off',
-            }),
-          }),
-        },
-        undefined,
-        signal,
-      );
+      const network = await newNetwork(services, body.network, body.allow_internet_access);
+      const fields = {
+        tags: body.metadata,
+        env: body.envVars,
+        timeoutAt: afterSeconds(services, body.timeout),
+        onTimeout: body.autoPause ? ('stop' as const) : ('delete' as const),
+        ...(network !== undefined && { network }),
+      };
+      const { templateID } = body;
+      const image = templateID === BASE ? undefined : templateID;
+      const sandbox = isSnapshotId(templateID)
+        ? await sandboxFromSnapshot(services, person, templateID, fields, signal)
+        : await createSandbox(services, { owner: ownerOf(person), image, ...fields }, undefined, signal);
       return json(201, await toView(services, sandbox), { 'cache-control': 'no-store' });
     },
   });
@@ -144,11 +151,14 @@ function connectRoute(id: string, path: string): Route {
     },
     errors: ['sandbox_not_found', 'quota_exceeded', 'exec_transport_error'],
     async handle({ params, body, caller }, services) {
-      const known = await findSandbox(services, caller, params.id);
+      const known = await findE2bSandbox(services, caller, params.id);
       const ready = await readySandbox(services, known, { inspects: true });
       const at = afterSeconds(services, body?.timeout ?? USUAL_SECONDS);
-      await services.records.sandboxes.setTimeout(known, at, known.onTimeout);
       const wasPaused = known.desired !== 'running';
+      // A sandbox that runs ends later by a connection, and never sooner.
+      if (wasPaused || (known.timeoutAt !== null && known.timeoutAt < at)) {
+        await services.records.sandboxes.setTimeout(known, at, known.onTimeout);
+      }
       return json(wasPaused ? 201 : 200, await toView(services, ready), { 'cache-control': 'no-store' });
     },
   });
@@ -161,7 +171,7 @@ const getRoute = defineRoute('e2bGetSandbox', 'GET', '/e2b/sandboxes/{id}', {
   responses: { 200: { description: 'The sandbox', schema: z.unknown() } },
   errors: ['sandbox_not_found'],
   async handle({ params, caller }, services) {
-    return json(200, toDetail(services, await findSandbox(services, caller, params.id)));
+    return json(200, toDetail(services, await findE2bSandbox(services, caller, params.id)));
   },
 });
 
@@ -172,7 +182,7 @@ const killRoute = defineRoute('e2bKillSandbox', 'DELETE', '/e2b/sandboxes/{id}',
   responses: { 204: { description: 'Destroyed' } },
   errors: ['sandbox_not_found', 'exec_transport_error'],
   async handle({ params, caller }, services) {
-    await endSandbox(services, await findSandbox(services, caller, params.id), 'owner');
+    await endSandbox(services, await findE2bSandbox(services, caller, params.id), 'owner');
     return { statusCode: 204, headers: {} };
   },
 });
@@ -185,9 +195,43 @@ const timeoutRoute = defineRoute('e2bSetTimeout', 'POST', '/e2b/sandboxes/{id}/t
   responses: { 204: { description: 'Set' } },
   errors: ['sandbox_not_found'],
   async handle({ params, body, caller }, services) {
-    const sandbox = await findSandbox(services, caller, params.id);
+    const sandbox = await findE2bSandbox(services, caller, params.id);
     const at = afterSeconds(services, body.timeout);
     await services.records.sandboxes.setTimeout(sandbox, at, sandbox.onTimeout);
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+const refreshRoute = defineRoute('e2bRefreshSandbox', 'POST', '/e2b/sandboxes/{id}/refreshes', {
+  ...control,
+  summary: 'Let a sandbox end later: not before these seconds from now',
+  params: SandboxPath,
+  body: z.strictObject({ duration: Seconds.default(USUAL_SECONDS) }).optional(),
+  responses: { 204: { description: 'Set' } },
+  errors: ['sandbox_not_found'],
+  async handle({ params, body, caller }, services) {
+    const sandbox = await findE2bSandbox(services, caller, params.id);
+    const at = afterSeconds(services, body?.duration ?? USUAL_SECONDS);
+    if (sandbox.timeoutAt !== null && sandbox.timeoutAt < at) {
+      await services.records.sandboxes.setTimeout(sandbox, at, sandbox.onTimeout);
+    }
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+const networkRoute = defineRoute('e2bSetNetwork', 'PUT', '/e2b/sandboxes/{id}/network', {
+  ...control,
+  summary: 'Replace the rules for connections to the outside',
+  params: SandboxPath,
+  body: NetworkUpdate,
+  responses: { 204: { description: 'Set' } },
+  errors: ['sandbox_not_found', 'network_not_supported'],
+  async handle({ params, body, caller }, services) {
+    const sandbox = await findE2bSandbox(services, caller, params.id);
+    const { allow_internet_access: internet, ...rules } = body;
+    const { mode, allow, deny, ask } = await defaultNetwork(services.network);
+    const fallback = { network: mode, allow: allow.map(ruleText), deny: deny.map(ruleText), ask };
+    await changeNetwork(services, sandbox, { ...fallback, ...toNetworkRequest(rules, internet) });
     return { statusCode: 204, headers: {} };
   },
 });
@@ -200,7 +244,7 @@ const pauseRoute = defineRoute('e2bPauseSandbox', 'POST', '/e2b/sandboxes/{id}/p
   responses: { 204: { description: 'Paused' } },
   errors: ['sandbox_not_found', 'conflict', 'exec_transport_error'],
   async handle({ params, caller }, services) {
-    const sandbox = await findSandbox(services, caller, params.id);
+    const sandbox = await findE2bSandbox(services, caller, params.id);
     if (sandbox.desired !== 'running') throw new PortholeError('conflict', `Sandbox ${sandbox.id} is paused`);
     await stopSandbox(services, sandbox);
     return { statusCode: 204, headers: {} };
@@ -210,6 +254,9 @@ const pauseRoute = defineRoute('e2bPauseSandbox', 'POST', '/e2b/sandboxes/{id}/p
 const ListQuery = z.object({
   metadata: z.string().max(8_192).optional(),
   state: z.string().max(64).optional(),
+  template: z.string().max(512).optional(),
+  startedAfter: z.iso.datetime({ offset: true }).optional(),
+  order: z.enum(['asc', 'desc']).default('desc'),
   limit: z.coerce.number().int().min(1).max(100).default(100),
   nextToken: z.string().max(512).optional(),
 });
@@ -221,7 +268,7 @@ function listRoute(id: string, path: string): Route {
     ...control,
     summary: 'List sandboxes',
     query: ListQuery,
-    responses: { 200: { description: 'Newest first', schema: z.array(z.unknown()) } },
+    responses: { 200: { description: 'The sandboxes', schema: z.array(z.unknown()) } },
     async handle({ query, person }, services) {
       const tags = Object.fromEntries(new URLSearchParams(query.metadata ?? ''));
       const states = (query.state ?? '').split(',').filter((name) => name !== '');
@@ -233,15 +280,23 @@ function listRoute(id: string, path: string): Route {
         );
       }
       const state = states.length === 1 ? STATES[states[0] ?? ''] : undefined;
+      const filter = {
+        tags,
+        state,
+        image: query.template === BASE ? DEFAULT_IMAGE : query.template,
+        createdAfter: query.startedAfter === undefined ? undefined : new Date(query.startedAfter),
+      };
       const page = { limit: query.limit, after: query.nextToken };
-      const { items, next } = await services.records.sandboxes.list(
-        listedOwner(person),
-        { tags, state },
-        page,
-      );
+      const sort = query.order === 'asc' ? 'oldest' : 'newest';
+      const { items, next } = await services.records.sandboxes.list(listedOwner(person), filter, page, sort);
+      const live: SandboxRecord[] = [];
+      for (const item of items) {
+        const found = await endTimedOut(services, item);
+        if (found !== undefined && (state === undefined || found.observed === state)) live.push(found);
+      }
       return json(
         200,
-        items.map((each) => toDetail(services, each)),
+        live.map((each) => toDetail(services, each)),
         next === null ? {} : { 'x-next-token': next },
       );
     },
@@ -259,5 +314,7 @@ export const e2bControlRoutes: readonly Route[] = [
   getRoute,
   killRoute,
   timeoutRoute,
+  refreshRoute,
+  networkRoute,
   pauseRoute,
 ];

@@ -3,16 +3,14 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
-import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
 import { uploadFiles } from '#core/files/upload-files.ts';
-import { changeWorkspaceFile, readWorkspaceFile } from '#core/files/workspace-files.ts';
-import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
-import { performerOf } from '#core/callers.ts';
+import { changeWorkspaceFile, readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
+import type { Caller } from '#core/callers.ts';
 import { anySignal } from '#base/concurrency.ts';
 import { MAX_STREAM_MS } from '../http/event-stream-response.ts';
-import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
-import { limitedStream } from '../http/limited-stream.ts';
-import { multipartParts } from '../http/multipart.ts';
+import type { ErrorBody, HttpEvent, HttpResponse } from '../http/http-event.ts';
+import { limitedStream, type UnreadBody } from '../http/limited-stream.ts';
+import { type MultipartPart, multipartParts } from '../http/multipart.ts';
 import { MAX_JSON_BYTES } from '../http/read-input.ts';
 import { attachment } from '../http/response-headers.ts';
 import { defineRoute, json, type Received, type Route, type RouteRequest } from '../route.ts';
@@ -22,8 +20,10 @@ import { connectErrorShape, messageStream, onlyMessage } from './connect-protoco
 import { e2bErrorShape } from './e2b-errors.ts';
 import { envdToken } from './envd-token.ts';
 import { FILESYSTEM_CALLS, FILESYSTEM_STREAMS } from './filesystem-service.ts';
-import { readE2bPath } from './home-path.ts';
+import { findE2bSandbox, readyE2bSandbox } from './find-sandbox.ts';
 import { type EnvdCall, PROCESS_CALLS, PROCESS_STREAMS } from './process-service.ts';
+import { reachFiles } from './reach-files.ts';
+import { asUploadError, uploadedBody } from './uploaded-body.ts';
 
 const SANDBOX_HEADER = 'E2b-Sandbox-Id';
 const RECEIVED_HEADER = 'e2b-sandbox-id';
@@ -101,6 +101,7 @@ function rpcRoute(id: string, { name, calls, streams }: RpcService, scope: 'exec
       const { caller, headers, params, signal } = request;
       const call = { caller, sandboxId: params.id, signal, timeoutMs: timeoutOf(headers) };
       const body = await bodyOf(request);
+      await readyE2bSandbox(services, caller, params.id);
       const unary = Object.hasOwn(calls, method) ? calls[method] : undefined;
       if (unary !== undefined) return json(200, await valid(() => unary(services, call, parseJson(body))));
       const stream = Object.hasOwn(streams, method) ? streams[method] : undefined;
@@ -159,16 +160,29 @@ const envd = {
 /** E2B's proxy answers this for a sandbox that does not run. */
 const NOT_RUNNING = 502;
 
+/** Clients know a sandbox that does not run by these words, and then say that it was killed. */
+function notRunning(sandboxId: string, why: string) {
+  return { sandboxId, message: `The sandbox was not found: ${why}`, code: NOT_RUNNING };
+}
+
+/** Also of one that does not exist, or is of another owner. */
+function healthErrorShape(body: ErrorBody, status: number) {
+  return status === 404
+    ? { status: NOT_RUNNING, body: notRunning('', body.error) }
+    : e2bErrorShape(body, status);
+}
+
 const healthRoute = defineRoute('e2bHealth', 'GET', '/e2b/envd/health', {
   ...envd,
   summary: 'Whether the sandbox runs',
+  errorShape: healthErrorShape,
   delegates: { scope: 'fs:read', enforces: 'paths' },
   responses: { 204: { description: 'It runs' }, [NOT_RUNNING]: { description: 'It does not' } },
   async handle({ params, caller, signal }, services) {
-    const { id } = await useSandbox(services, caller, params.id, { agents: true, asItIs: true });
+    const { id } = await findE2bSandbox(services, caller, params.id);
     const { state } = await services.sandboxes.inspect(id, signal);
     if (state === 'running') return { statusCode: 204, headers: {} };
-    return json(NOT_RUNNING, { sandboxId: id, message: `The sandbox is ${state}`, code: NOT_RUNNING });
+    return json(NOT_RUNNING, notRunning(id, `it is ${state}`));
   },
 });
 
@@ -219,9 +233,8 @@ const readRoute = defineRoute('e2bReadFile', 'GET', '/e2b/envd/files', {
   errors: [...GUEST_ERRORS, 'path_outside_workspace', 'workspace_read_not_found'],
   async handle({ params, query, caller, signal }, services) {
     checkUserName(query.username);
-    const { path } = readE2bPath(query.path);
-    const sandboxes = delegatedGuests(services.sandboxes, caller, path);
-    const { id } = await useSandbox(services, caller, params.id, { agents: true });
+    const { path, sandboxes } = reachFiles(services, { caller, sandboxId: params.id }, query.path);
+    const { id } = await readyE2bSandbox(services, caller, params.id);
     const { content, size } = await readWorkspaceFile({ sandboxes }, id, path, signal);
     return {
       statusCode: 200,
@@ -256,30 +269,74 @@ const writeRoute = defineRoute('e2bWriteFiles', 'POST', '/e2b/envd/files', {
   },
   errors: [...GUEST_ERRORS, 'path_outside_workspace', 'payload_too_large', 'disk_full'],
   async handle(request, services): Promise<HttpResponse> {
-    const { params, query, caller, headers, stream, signal } = request;
+    const { params, query, caller, signal } = request;
     checkUserName(query.username);
-    const { id } = await useSandbox(services, caller, params.id, { agents: true });
+    checkNoMetadata(request.headers);
+    const { id } = await readyE2bSandbox(services, caller, params.id);
+    const at = { caller, sandboxId: id };
+    const { headers, stream } = uploadedBody(request);
     const isForm = /^multipart\/form-data/i.test(headers['content-type'] ?? '');
-    if (!isForm) {
-      const { path, shown } = readE2bPath(query.path);
-      await changeWorkspaceFile(services, { caller, sandboxId: id, path }, stream(), signal);
+    try {
+      if (isForm) return json(200, await writeForm(services, at, query.path, { headers, stream }, signal));
+      const { path, shown, sandboxes, isTemporary } = reachFiles(services, at, query.path);
+      if (isTemporary) await writeWorkspaceFile({ sandboxes }, id, path, stream(), { signal });
+      else await changeWorkspaceFile(services, { ...at, path }, stream(), signal);
       return json(200, [toWritten(shown(path))]);
+    } catch (error) {
+      throw asUploadError(error);
     }
-    const names: string[] = [];
-    async function* files() {
-      for await (const { filename, stream: content } of multipartParts({ headers, stream }, LIMITS)) {
-        // The path of the query names a single file; otherwise each part has its own.
-        const { path, shown } = readE2bPath(query.path === '' ? (filename ?? '') : query.path);
-        names.push(shown(path));
-        yield { filename: posix.relative(ROOT, path), stream: content };
-      }
-    }
-    const written = await uploadFiles(services, id, ROOT, files(), signal);
-    for (const { path } of written)
-      services.publisher.publish(id, 'file_written', { path, ...performerOf(caller) });
-    return json(200, names.map(toWritten));
   },
 });
+
+/** Extended attributes that clients set on files. @throws PortholeError `invalid_request` */
+function checkNoMetadata(headers: HttpEvent['headers']): void {
+  const found = Object.keys(headers).find((name) => name.startsWith('x-metadata-'));
+  if (found === undefined) return;
+  throw new PortholeError('invalid_request', `${found}: metadata of files is not supported`, {
+    remedy: 'leave it out.',
+  });
+}
+
+/** Files of a form: all or none. @param only of a single file; empty: each part has its path */
+async function writeForm(
+  services: Services,
+  at: { readonly caller: Caller; readonly sandboxId: string },
+  only: string,
+  form: UnreadBody,
+  signal: AbortSignal | undefined,
+) {
+  const parts = multipartParts(form, LIMITS);
+  const first = await parts.next();
+  if (first.done === true) throw new PortholeError('invalid_request', 'There is no file in the form');
+  const reachPart = ({ filename }: MultipartPart) =>
+    reachFiles(services, at, only === '' ? (filename ?? '') : only);
+  const { sandboxes, isTemporary, publish } = reachPart(first.value);
+  const names: string[] = [];
+  async function* files() {
+    for (
+      let next: IteratorResult<MultipartPart, void> = first;
+      next.done !== true;
+      next = await parts.next()
+    ) {
+      const { path, shown, isTemporary: isThere } = reachPart(next.value);
+      if (isThere !== isTemporary) {
+        throw new PortholeError('invalid_request', 'The form has files of /tmp and of the workspace', {
+          remedy: 'send two forms.',
+        });
+      }
+      names.push(shown(path));
+      yield { filename: posix.relative(ROOT, path), stream: next.value.stream };
+    }
+  }
+  try {
+    const written = await uploadFiles({ sandboxes }, at.sandboxId, ROOT, files(), signal);
+    for (const { path } of written) publish('file_written', path);
+    return names.map(toWritten);
+  } finally {
+    // An unread rest must not block the connection. Its error is that of the upload.
+    void parts.return().catch(() => undefined);
+  }
+}
 
 const ROOT = '/workspace';
 

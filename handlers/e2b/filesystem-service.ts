@@ -1,28 +1,39 @@
 /** `filesystem.Filesystem` of E2B's data plane. */
 import { posix } from 'node:path';
 import { z } from 'zod';
-import { performerOf } from '#core/callers.ts';
-import { resolveWorkspacePath } from '#base/workspace-path.ts';
-import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
+import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import {
   deleteWorkspaceFile,
+  type GuestProvider,
   makeWorkspaceFolder,
   moveWorkspaceFile,
+  startHeldWatch,
+  stopHeldWatch,
+  takeHeldChanges,
   watchWorkspace,
 } from '#core/files/guest-files.ts';
-import { type FileEntry, listWorkspaceFiles, statWorkspaceFile } from '#core/files/list-workspace-files.ts';
-import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
-import type { WatchEvent } from '#protocol/guest/files-protocol.ts';
-import { PortholeError } from '#base/errors.ts';
+import {
+  type FileEntry,
+  fileEntryOf,
+  listWorkspaceFiles,
+  statWorkspaceFile,
+} from '#core/files/list-workspace-files.ts';
+import type { HeldChange, WatchEvent } from '#protocol/guest/files-protocol.ts';
 import type { Services } from '../services.ts';
-import { readE2bPath } from './home-path.ts';
 import type { EnvdCall } from './process-service.ts';
+import { reachFiles, type ReachedFiles } from './reach-files.ts';
 
 const Path = z.string().max(16_384);
 const OnePath = z.object({ path: Path });
-const List = OnePath.extend({ depth: z.int().min(1).max(16).default(1) });
+const List = OnePath.extend({ depth: z.int().min(0).max(16).default(1) });
 const Move = z.object({ source: Path, destination: Path });
-const Watch = OnePath.extend({ recursive: z.boolean().default(false) });
+const Watch = OnePath.extend({
+  recursive: z.boolean().default(false),
+  includeEntry: z.boolean().default(false),
+  /** Mounted buckets report no changes of other clients, wherever they are. */
+  allowNetworkMounts: z.boolean().optional(),
+});
+const Watcher = z.object({ watcherId: z.string().max(20_000) });
 
 const MAX_ENTRIES = 10_000;
 
@@ -42,39 +53,63 @@ function permissionsOf({ type, mode }: Pick<FileEntry, 'type' | 'mode'>): string
 
 /** Names of the user and the group of all files. */
 const USER = 'user';
+/** What a folder takes, at least. */
+const BLOCK_BYTES = 4_096;
 
 function toEntryInfo(entry: FileEntry, shown: (path: string) => string) {
+  const path = shown(entry.path);
   return {
-    name: entry.name,
+    name: posix.basename(path),
     type: TYPES[entry.type],
-    path: shown(entry.path),
+    path,
     // A 64-bit number in JSON of Protocol Buffers.
-    size: String(entry.size ?? 0),
+    size: String(entry.size ?? (entry.type === 'directory' ? BLOCK_BYTES : 0)),
     mode: entry.mode,
     permissions: permissionsOf(entry),
     owner: USER,
     group: USER,
     ...(entry.mtime !== null && { modifiedTime: entry.mtime.toISOString() }),
+    ...(entry.target !== undefined && { symlinkTarget: posix.resolve(posix.dirname(path), entry.target) }),
   };
 }
 
-/** The guest of the sandbox, and the path there. */
-async function reach(services: Services, { caller, sandboxId }: EnvdCall, e2bPath: string) {
-  const { path: asked, shown } = readE2bPath(e2bPath);
-  const path = resolveWorkspacePath(asked, 'path');
-  const sandboxes = delegatedGuests(services.sandboxes, caller, path);
-  const { id } = await useSandbox(services, caller, sandboxId, { agents: true });
-  return { path, shown, sandboxes, id };
+async function infoOf({ sandboxes, shown }: ReachedFiles, { sandboxId, signal }: EnvdCall, path: string) {
+  return toEntryInfo(await statWorkspaceFile({ sandboxes }, sandboxId, path, signal), shown);
+}
+
+/** Of a symbolic link, E2B has the type of its target. */
+async function followedInfo(services: Services, call: EnvdCall, reached: ReachedFiles) {
+  const info = await infoOf(reached, call, reached.path);
+  if (info.symlinkTarget === undefined) return info;
+  const target = await targetInfo(services, call, info.symlinkTarget).catch(ifUnreachable);
+  return { ...info, type: target?.type ?? info.type };
+}
+
+async function targetInfo(services: Services, call: EnvdCall, path: string) {
+  const reached = reachFiles(services, call, path);
+  return infoOf(reached, call, reached.path);
+}
+
+function ifUnreachable(error: unknown): undefined {
+  const codes: readonly ErrorCode[] = ['workspace_read_not_found', 'path_outside_workspace', 'forbidden'];
+  if (error instanceof PortholeError && codes.includes(error.code)) return undefined;
+  throw error;
 }
 
 export const FILESYSTEM_CALLS = {
   async ListDir(services: Services, call: EnvdCall, message: unknown) {
     const { path: asked, depth } = List.parse(message);
-    const { path, shown, sandboxes, id } = await reach(services, call, asked);
-    const options = { depth, most: MAX_ENTRIES };
-    const { entries, isCut } = await listWorkspaceFiles({ sandboxes }, id, path, options, call.signal);
+    const { path, shown, sandboxes } = reachFiles(services, call, asked);
+    const options = { depth: Math.max(depth, 1), most: MAX_ENTRIES };
+    const { entries, isCut } = await listWorkspaceFiles(
+      { sandboxes },
+      call.sandboxId,
+      path,
+      options,
+      call.signal,
+    );
     if (isCut) {
-      throw new PortholeError('payload_too_large', `${path} has more than ${MAX_ENTRIES} entries`, {
+      throw new PortholeError('payload_too_large', `${shown(path)} has more than ${MAX_ENTRIES} entries`, {
         remedy: 'list its subfolders, or use a smaller depth.',
       });
     }
@@ -82,36 +117,85 @@ export const FILESYSTEM_CALLS = {
   },
 
   async Stat(services: Services, call: EnvdCall, message: unknown) {
-    const { path, shown, sandboxes, id } = await reach(services, call, OnePath.parse(message).path);
-    return { entry: toEntryInfo(await statWorkspaceFile({ sandboxes }, id, path, call.signal), shown) };
+    const reached = reachFiles(services, call, OnePath.parse(message).path);
+    return { entry: await followedInfo(services, call, reached) };
   },
 
   async MakeDir(services: Services, call: EnvdCall, message: unknown) {
-    const { path, shown, sandboxes, id } = await reach(services, call, OnePath.parse(message).path);
-    const known = await statWorkspaceFile({ sandboxes }, id, path, call.signal).catch(ifMissing);
-    if (known !== undefined) throw new PortholeError('file_exists', `${path} exists`);
-    await makeWorkspaceFolder(sandboxes, id, path, call.signal);
-    services.publisher.publish(id, 'file_written', { path, ...performerOf(call.caller) });
-    return { entry: toEntryInfo(await statWorkspaceFile({ sandboxes }, id, path, call.signal), shown) };
+    const reached = reachFiles(services, call, OnePath.parse(message).path);
+    const { path, sandboxes, shown, publish } = reached;
+    const { sandboxId, signal } = call;
+    const known = await statWorkspaceFile({ sandboxes }, sandboxId, path, signal).catch(ifMissing);
+    if (known !== undefined) throw new PortholeError('file_exists', `${shown(path)} exists`);
+    await makeWorkspaceFolder(sandboxes, sandboxId, path, signal);
+    publish('file_written', path);
+    return { entry: await infoOf(reached, call, path) };
   },
 
   async Move(services: Services, call: EnvdCall, message: unknown) {
     const { source, destination } = Move.parse(message);
-    const { path: from } = await reach(services, call, source);
-    const { path: to, shown, sandboxes, id } = await reach(services, call, destination);
-    await moveWorkspaceFile(sandboxes, id, { from, to, overwrite: true }, call.signal);
-    services.publisher.publish(id, 'file_deleted', { path: from, ...performerOf(call.caller) });
-    services.publisher.publish(id, 'file_written', { path: to, ...performerOf(call.caller) });
-    return { entry: toEntryInfo(await statWorkspaceFile({ sandboxes }, id, to, call.signal), shown) };
+    const from = reachFiles(services, call, source);
+    const to = reachFiles(services, call, destination);
+    if (from.isTemporary !== to.isTemporary) {
+      throw new PortholeError('invalid_request', `${source} and ${destination} are on different disks`, {
+        remedy: 'move it with a command: mv.',
+      });
+    }
+    const move = { from: from.path, to: to.path, overwrite: true };
+    await moveWorkspaceFile(to.sandboxes, call.sandboxId, move, call.signal);
+    from.publish('file_deleted', from.path);
+    to.publish('file_written', to.path);
+    return { entry: await infoOf(to, call, to.path) };
   },
 
   async Remove(services: Services, call: EnvdCall, message: unknown) {
-    const { path, sandboxes, id } = await reach(services, call, OnePath.parse(message).path);
-    await deleteWorkspaceFile(sandboxes, id, path, true, call.signal);
-    services.publisher.publish(id, 'file_deleted', { path, ...performerOf(call.caller) });
+    const { path, sandboxes, publish } = reachFiles(services, call, OnePath.parse(message).path);
+    const { sandboxId, signal } = call;
+    // As `rm -rf`: without an error if it does not exist.
+    const known = await statWorkspaceFile({ sandboxes }, sandboxId, path, signal).catch(ifMissing);
+    if (known === undefined) return {};
+    await deleteWorkspaceFile(sandboxes, sandboxId, path, true, signal);
+    publish('file_deleted', path);
+    return {};
+  },
+
+  async CreateWatcher(services: Services, call: EnvdCall, message: unknown) {
+    const { path: asked, recursive, includeEntry } = Watch.parse(message);
+    const { path, sandboxes } = reachFiles(services, call, asked);
+    const id = await startHeldWatch(sandboxes, call.sandboxId, { path, recursive }, call.signal);
+    return { watcherId: JSON.stringify([id, asked, includeEntry]) };
+  },
+
+  async GetWatcherEvents(services: Services, call: EnvdCall, message: unknown) {
+    const { id, includeEntry, reached } = readWatcher(services, call, message);
+    const { folder, events } = await takeHeldChanges(reached.sandboxes, call.sandboxId, id, call.signal);
+    const shown = includeEntry ? reached.shown : undefined;
+    return { events: events.flatMap((event) => [...toEvents(event, folder, event.is_new, shown)]) };
+  },
+
+  async RemoveWatcher(services: Services, call: EnvdCall, message: unknown) {
+    const { id, reached } = readWatcher(services, call, message);
+    await stopHeldWatch(reached.sandboxes, call.sandboxId, id, call.signal);
     return {};
   },
 } as const;
+
+const WatcherId = z.tuple([z.string().max(64), Path, z.boolean()]);
+
+/** The id has all that a call needs, so any process may answer it. */
+function readWatcher(services: Services, call: EnvdCall, message: unknown) {
+  const { watcherId } = Watcher.parse(message);
+  const [id, path, includeEntry] = WatcherId.parse(parseJson(watcherId));
+  return { id, includeEntry, reached: reachFiles(services, call, path) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new PortholeError('invalid_request', 'watcherId: is no id that CreateWatcher returns');
+  }
+}
 
 function ifMissing(error: unknown): undefined {
   if (error instanceof PortholeError && error.code === 'workspace_read_not_found') return undefined;
@@ -120,36 +204,68 @@ function ifMissing(error: unknown): undefined {
 
 export const FILESYSTEM_STREAMS = {
   async WatchDir(services: Services, call: EnvdCall, message: unknown) {
-    const { path: asked, recursive } = Watch.parse(message);
-    const { path, sandboxes, id } = await reach(services, call, asked);
+    const { path: asked, recursive, includeEntry } = Watch.parse(message);
+    const { path, sandboxes, shown } = reachFiles(services, call, asked);
     const over = call.signal ?? new AbortController().signal;
-    const changes = watchWorkspace(sandboxes, id, { folder: path, recursive }, over);
+    const changes = watchWorkspace(sandboxes, call.sandboxId, { folder: path, recursive }, over);
     // A folder that does not exist is the answer, not the end of a stream.
     const first = await changes.next();
+    const known = await namesIn({ sandboxes }, call, path, recursive);
     async function* events(): AsyncGenerator<object, void, undefined> {
       yield { start: {} };
-      const known = new Set<string>();
-      if (first.value != null) yield* toEvents(first.value, path, known);
-      for await (const change of changes) {
+      for (let next = first; next.done !== true; next = await changes.next()) {
+        const change = next.value;
         if (change === undefined) yield { keepalive: {} };
-        else yield* toEvents(change, path, known);
+        else {
+          const isNew = change.type === 'changed' && !known.has(change.path);
+          if (change.type === 'changed') known.add(change.path);
+          if (change.type === 'deleted') known.delete(change.path);
+          yield* toWatched(toEvents(change, path, isNew, includeEntry ? shown : undefined));
+        }
       }
     }
     return events();
   },
 } as const;
 
-/** @param known names that have been seen: a change of another one is its creation */
-function* toEvents({ type, path }: WatchEvent, folder: string, known: Set<string>): Generator<object> {
+const MAX_DEPTH = 16;
+
+/** Paths below a folder: a change of another one is its creation. */
+async function namesIn(
+  guests: { readonly sandboxes: GuestProvider },
+  { sandboxId, signal }: EnvdCall,
+  folder: string,
+  recursive: boolean,
+): Promise<Set<string>> {
+  const options = { depth: recursive ? MAX_DEPTH : 1, most: MAX_ENTRIES };
+  const { entries } = await listWorkspaceFiles(guests, sandboxId, folder, options, signal);
+  return new Set(entries.map(({ path }) => path));
+}
+
+function* toWatched(events: Iterable<object>): Generator<object> {
+  for (const filesystem of events) yield { filesystem };
+}
+
+/**
+ * E2B reports a file that is new as created, given to its user, and written: clients count that.
+ * @param shown of a client that wants the entry
+ */
+function* toEvents(
+  { type, path, stat }: WatchEvent | HeldChange,
+  folder: string,
+  isNew: boolean,
+  shown: ((path: string) => string) | undefined,
+): Generator<object> {
   const name = posix.relative(folder, path);
-  if (type === 'changed') {
-    const isNew = !known.has(name);
-    known.add(name);
-    if (isNew) yield { filesystem: { name, type: 'EVENT_TYPE_CREATE' } };
-    yield { filesystem: { name, type: 'EVENT_TYPE_WRITE' } };
+  if (name === '') return;
+  if (type === 'deleted') yield { name, type: 'EVENT_TYPE_REMOVE' };
+  if (type !== 'changed') return;
+  const entry = shown !== undefined && stat !== undefined && { entry: toEntryInfo(fileEntryOf(stat), shown) };
+  const is = (event: string) => ({ name, type: `EVENT_TYPE_${event}`, ...entry });
+  if (isNew) {
+    yield is('CREATE');
+    if (stat?.type !== 'file') return;
+    yield is('CHMOD');
   }
-  if (type === 'deleted') {
-    known.delete(name);
-    yield { filesystem: { name, type: 'EVENT_TYPE_REMOVE' } };
-  }
+  yield is('WRITE');
 }

@@ -1,4 +1,5 @@
 /** `process.Process` of E2B's data plane. */
+import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
@@ -64,8 +65,10 @@ const Input = Chosen.extend({
 });
 
 /** What a client may read of a process: the environment may have secrets. */
-function toConfig({ argv: [cmd = '', ...args], cwd }: ProcessInfo) {
-  return { cmd, args, envs: {}, cwd };
+function toConfig({ argv, cwd }: ProcessInfo) {
+  const isWrapped = argv[2] === IN_FOLDER;
+  const [cmd = '', ...args] = isWrapped ? argv.slice(4) : argv;
+  return { cmd, args, envs: {}, cwd: isWrapped ? (argv[3] ?? cwd) : cwd };
 }
 
 /** A tag is the name of the process. */
@@ -132,12 +135,10 @@ export const PROCESS_STREAMS = {
     const { process, pty, tag, stdin } = Start.parse(message);
     const argv: [string, ...string[]] = [process.cmd, ...process.args];
     checkRunnable(call.caller, { argv, env: process.envs });
-    const { path: cwd, shown } = readE2bPath(process.cwd ?? '');
     const started = await startProcess(services, call, {
-      argv,
-      cwd: resolveWorkspacePath(cwd, 'cwd'),
+      ...startedIn(process.cwd ?? '', argv),
       // A shell takes the name of its folder from PWD, if that leads there.
-      env: { HOME: E2B_HOME, PWD: shown(cwd), ...process.envs },
+      env: { HOME: E2B_HOME, PWD: posix.resolve(E2B_HOME, process.cwd ?? ''), ...process.envs },
       output_bytes: OUTPUT_BYTES.largest,
       ...(tag !== undefined && { name: tag }),
       ...(pty !== undefined && { tty: pty.size ?? { cols: 80, rows: 24 } }),
@@ -152,6 +153,20 @@ export const PROCESS_STREAMS = {
     return follow(services, call, found, found.output.next);
   },
 } as const;
+
+const WORKSPACE = '/workspace';
+const IN_FOLDER = 'cd -- "$0" && exec "$@"';
+
+/** A command in any folder: Porthole's own start in the workspace. */
+function startedIn(given: string, argv: [string, ...string[]]) {
+  const { path, isTemporary } = readE2bPath(given);
+  if (!isTemporary && (path === WORKSPACE || path.startsWith(`${WORKSPACE}/`))) {
+    return { argv, cwd: resolveWorkspacePath(path, 'cwd') };
+  }
+  const folder = posix.resolve(E2B_HOME, given);
+  const wrapped: [string, ...string[]] = ['/bin/sh', '-c', IN_FOLDER, folder, ...argv];
+  return { argv: wrapped, cwd: WORKSPACE };
+}
 
 async function follow(
   services: Services,

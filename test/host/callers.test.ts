@@ -31,6 +31,7 @@ const OWN_SANDBOX: ReadonlySet<string> = new Set([
   'keepFork',
   'e2bKillSandbox',
   'e2bPauseSandbox',
+  'e2bForkSandbox',
 ]);
 
 /** Parses the table: the status by caller, by route. */

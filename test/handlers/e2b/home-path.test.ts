@@ -11,6 +11,10 @@ test.each([
   ['/workspace/a', '/workspace/a', '/workspace/a'],
   ['/home/user/../../etc/passwd', '/etc/passwd', '/etc/passwd'],
   ['../../workspace/a', '/workspace/a', '/workspace/a'],
+  ['/tmp', '/workspace', '/tmp'],
+  ['/tmp/a/b', '/workspace/a/b', '/tmp/a/b'],
+  ['/tmpx', '/tmpx', '/tmpx'],
+  ['/tmp/../etc', '/etc', '/etc'],
 ])('reads %j as a path of the sandbox, and shows it as it was given', (given, path, shown) => {
   const read = readE2bPath(given);
   expect(read.path).toBe(path);

@@ -18,6 +18,8 @@ export const e2bProbes: Probes = {
   e2bCreateSandbox: create,
   e2bCreateSandboxV1: create,
   e2bSetTimeout: setTimeout,
+  e2bSetNetwork: ({ sandboxId }) => Promise.resolve({ params: { id: sandboxId }, body: {} }),
+  e2bDeleteTemplate: () => Promise.resolve({ params: { template: 'ckp_01' } }),
   e2bHealth: inSandbox(),
   e2bReadFile: inSandbox({ query: '?path=/workspace/a.txt' }),
   e2bWriteFiles: inSandbox({ query: '?path=/workspace/b.txt', body: 'b' }),

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { requestedNetwork, type NetworkRequest } from '#core/network/change-network.ts';
+import type { NetworkPolicy } from '#core/network/network-policy.ts';
+import { defaultNetwork } from '#core/sandboxes/create-sandbox.ts';
+import type { Services } from '../services.ts';
+
+const Hosts = z.array(z.string().min(1).max(300)).max(1_000);
+
+/** Rules for connections of a sandbox to the outside, as E2B's clients write them. */
+export const EgressRules = z.strictObject({
+  allowOut: Hosts.default([]),
+  denyOut: Hosts.default([]),
+});
+
+export const NewNetwork = EgressRules.extend({
+  allowPublicTraffic: z
+    .literal(false, 'must be false or left out: a sandbox has no public URLs here, open a preview instead')
+    .optional(),
+});
+
+export const NetworkUpdate = EgressRules.extend({ allow_internet_access: z.boolean().optional() });
+
+type Rules = z.infer<typeof EgressRules>;
+
+const EVERYTHING = new Set(['0.0.0.0/0', '::/0']);
+
+/** Everything that is not allowed is denied if everything is; otherwise the internet is open. */
+export function toNetworkRequest(
+  { allowOut, denyOut }: Rules,
+  internet: boolean | undefined,
+): NetworkRequest {
+  const deniesAll = internet === false || denyOut.some((host) => EVERYTHING.has(host));
+  if (!deniesAll && internet === undefined && allowOut.length + denyOut.length === 0) return {};
+  const mode = !deniesAll ? 'open' : allowOut.length === 0 ? 'off' : 'allowlist';
+  return {
+    network: mode,
+    allow: mode === 'allowlist' ? allowOut : [],
+    deny: mode === 'open' ? denyOut : denyOut.filter((host) => !EVERYTHING.has(host)),
+    ask: false,
+  };
+}
+
+/** Undefined: that of the installation. @throws as `requestedNetwork` does */
+export async function newNetwork(
+  { network }: Services,
+  rules: Rules | undefined,
+  internet: boolean | undefined,
+): Promise<NetworkPolicy | undefined> {
+  if (rules === undefined && internet === undefined) return undefined;
+  const request = toNetworkRequest(rules ?? { allowOut: [], denyOut: [] }, internet);
+  return requestedNetwork(network, await defaultNetwork(network), request);
+}
