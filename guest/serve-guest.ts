@@ -129,7 +129,8 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     previews,
     details: detailRoutes(details),
     runs: async () => (await loadRoutes()).runRoutes(env['HOME']),
-    ...(socketFile !== undefined && { snapshot: snapshots, state: snapshots, identity: snapshots }),
+    state: snapshots,
+    ...(socketFile !== undefined && { snapshot: snapshots, identity: snapshots }),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
     tmp: async () => (await import('./files/guest-file-routes.ts')).temporaryFileRoutes('/tmp', details),
   });

@@ -17,7 +17,7 @@ import * as z from 'zod/mini';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { PortholeError } from '#base/errors.ts';
 import { readFrames } from '#base/frames.ts';
-import type { GuestAnswer } from '#core/sandboxes/sandbox-provider.ts';
+import type { GuestAnswer, SandboxMemory } from '#core/sandboxes/sandbox-provider.ts';
 import { PROTOCOL_VERSION } from '#protocol/guest/http-protocol.ts';
 import { MAX_STATE_FRAME, SNAPSHOT } from '#protocol/guest/snapshot-protocol.ts';
 import { ownerOf } from './drop-root.ts';
@@ -38,6 +38,12 @@ const FRAMES = {
 } as const;
 
 const MIB = 1_048_576;
+
+/** What a new sandbox gets. */
+export interface Saved {
+  readonly fill: Parameters<SandboxMemory['create']>[1];
+  readonly image: Readable;
+}
 
 /** The guest of a sandbox does not listen after its memory was saved. */
 export class GuestLost extends PortholeError {}
@@ -79,29 +85,41 @@ export class LocalMemory {
   }
 
   /**
-   * @param start ends the processes of the sandbox, and starts it, with the memory if given
-   * @throws PortholeError `memory_not_supported`, and the error of the image
+   * Gives a new sandbox its files and its memory, through a guest that runs nothing else.
+   * @param prepare starts that guest
+   * @param start ends it, and starts the sandbox, with the memory if given
+   * @returns undefined, or why it runs only from its files
+   * @throws the error of `fill` or of the image
    */
   async load(
     id: string,
     folder: SandboxFolder,
-    image: Readable,
+    { fill, image }: Saved,
+    prepare: () => Promise<unknown>,
     start: (memory?: SavedMemory) => Promise<void>,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const owner = ownerOf(id);
     const place = await this.#makePlace(owner);
     const guest = guestOf(id, folder);
     try {
-      const command = await writeImage(place, image as AsyncIterable<Buffer>);
+      const filled = prepare().then(() =>
+        fill({ callGuest: (_id, call, signal) => guest.call(call, signal) }),
+      );
+      const written = writeImage(place, image as AsyncIterable<Buffer>);
+      // Both must end before anything is removed.
+      await Promise.allSettled([filled, written]);
+      const [command] = await Promise.all([written, filled]);
       if (owner !== undefined) giveTo(owner, join(place, MEMORY));
+      const body = createReadStream(join(place, STATE));
+      await done(guest.call({ method: 'PUT', path: '/v1/state', body }));
       try {
-        const body = createReadStream(join(place, STATE));
-        await done(guest.call({ method: 'PUT', path: '/v1/state', body }));
         await start({ image: join(place, MEMORY), command });
         await done(guest.call({ method: 'PUT', path: '/v1/identity', body: { sandbox_id: id } }));
+        return undefined;
       } catch (error) {
         await start();
-        throw new MemoryNotSaved('the sandbox did not start with it, and runs from its files', error);
+        return new MemoryNotSaved('the sandbox did not start with it, and runs from its files', error)
+          .message;
       }
     } finally {
       await rm(place, { recursive: true, force: true });

@@ -3,10 +3,12 @@ import type { NetworkAccess } from '../network/network.ts';
 import { HTTPS_PORT, NO_SECRETS } from '../network/network-secrets.ts';
 import { requestedSecrets } from '../network/requested-secrets.ts';
 import { createSandbox, type CreateSandboxDeps, type NewSandbox } from '../sandboxes/create-sandbox.ts';
+import type { SandboxSpec } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { CheckpointRecord } from './checkpoint-store.ts';
 import type { Performer } from './checkpoint-events.ts';
-import { fillFromCheckpoint, manifestOf } from './restore-checkpoint.ts';
+import { createWithMemory, fillFromCheckpoint, manifestOf } from './restore-checkpoint.ts';
+import { memoryNotSupported } from './save-memory.ts';
 import type { CheckpointDeps } from './take-checkpoint.ts';
 
 export type ForkDeps = CheckpointDeps &
@@ -55,11 +57,18 @@ export async function forkCheckpoint(
 ): Promise<readonly Fork[]> {
   const manifest = await manifestOf(deps, checkpoint);
   const named = await namedOf(deps, sandbox, variables);
-  const from = { sandboxId: sandbox.id, memory, by };
+  const from = { sandboxId: sandbox.id, by };
+  const { memory: can } = deps.sandboxes;
+  const wants = memory && checkpoint.memory !== null;
   const make = async (): Promise<Fork> => {
+    let memoryError = wants && can === undefined ? memoryNotSupported().message : undefined;
+    const continues = wants && can !== undefined;
+    const create = async (spec: SandboxSpec) => {
+      memoryError = await createWithMemory(deps, spec, checkpoint, manifest, signal);
+    };
     try {
       return await createSandbox<Fork>(
-        deps,
+        { ...deps, ...(continues && { create }) },
         {
           owner: sandbox.owner,
           image: sandbox.image ?? undefined,
@@ -70,10 +79,12 @@ export async function forkCheckpoint(
           ...named,
           ...fields,
         },
-        async (fork) => ({
-          sandbox: fork,
-          ...(await fillFromCheckpoint(deps, fork, checkpoint, manifest, from)),
-        }),
+        async (fork) => {
+          const isContinued = continues && memoryError === undefined;
+          const has = isContinued ? 'memory' : continues ? 'files' : 'nothing';
+          await fillFromCheckpoint(deps, fork, checkpoint, manifest, { ...from, has });
+          return { sandbox: fork, memory: isContinued, memoryError };
+        },
         signal,
       );
     } catch (error) {

@@ -7,17 +7,18 @@ import {
   serverRequest,
   type ServerRequest,
 } from '#protocol/guest/servers-protocol.ts';
-import { done, query, send, UNPACKS_WITHIN_MS } from '../files/guest-files.ts';
+import { done, type GuestProvider, query, send, UNPACKS_WITHIN_MS } from '../files/guest-files.ts';
 import { commandEnvironment } from '../network/network-secrets.ts';
 import { PortholeError } from '#base/errors.ts';
 import { Guest, NOTHING } from '../processes/guest.ts';
+import type { SandboxSpec } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import { getManifest, readBlocks } from './checkpoint-objects.ts';
+import { getManifest, getMemory, readBlocks } from './checkpoint-objects.ts';
 import { checkpointForked, checkpointRestored, type Performer } from './checkpoint-events.ts';
 import type { CheckpointRecord } from './checkpoint-store.ts';
 import { checkpointTar } from './checkpoint-tar.ts';
 import { EMPTY_MANIFEST, type Manifest, restoreOf } from './manifest.ts';
-import { loadMemory } from './save-memory.ts';
+import { memoryNotSupported } from './save-memory.ts';
 import { type CheckpointDeps, takeCheckpoint } from './take-checkpoint.ts';
 
 /** The guest's file of declared servers, which changes with each of them. */
@@ -62,31 +63,57 @@ export async function restoreCheckpoint(
 }
 
 /**
- * Fills a new sandbox with the files of a checkpoint, and with its processes, or with its declared
- * servers if it has no memory or that cannot be restored.
- * @param from the sandbox that is forked, and whether its processes go on
- * @returns whether the processes go on, and why not if the checkpoint has them
+ * Makes a sandbox with the files and the processes of a checkpoint.
+ * @returns undefined, or why it runs only from its files
  * @throws PortholeError `checkpoint_damaged`, `workspace_archive_write_error`, and what the
  * provider throws
+ */
+export async function createWithMemory(
+  { sandboxes: { memory }, store }: Pick<CheckpointDeps, 'sandboxes' | 'store'>,
+  spec: SandboxSpec,
+  checkpoint: CheckpointRecord,
+  manifest: Manifest,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  if (memory === undefined) throw memoryNotSupported();
+  const image = await getMemory(store, checkpoint);
+  const fill = (guest: GuestProvider) =>
+    writeFiles({ sandboxes: guest, store }, spec, checkpoint, EMPTY_MANIFEST, manifest, true);
+  try {
+    return await memory.create(spec, fill, image, signal);
+  } finally {
+    image.destroy();
+  }
+}
+
+/**
+ * Completes a new sandbox with what it lacks of a checkpoint: its files, and its declared servers
+ * unless its processes go on.
+ * @throws PortholeError `checkpoint_damaged`, `workspace_archive_write_error`
  */
 export async function fillFromCheckpoint(
   deps: CheckpointDeps,
   sandbox: SandboxRecord,
   checkpoint: CheckpointRecord,
   manifest: Manifest,
-  from: { readonly sandboxId: string; readonly memory: boolean; readonly by?: Performer | undefined },
-): Promise<{ readonly memory: boolean; readonly memoryError?: string | undefined }> {
-  const continues = from.memory && checkpoint.memory !== null;
-  await writeFiles(deps, sandbox, checkpoint, EMPTY_MANIFEST, manifest, continues);
-  const memoryError = continues ? await loadMemory(deps, sandbox.id, checkpoint) : undefined;
-  const memory = continues && memoryError === undefined;
-  if (!memory) await declareServers(deps, sandbox, checkpoint, manifest);
+  {
+    sandboxId,
+    has,
+    by,
+  }: {
+    /** The sandbox that is forked. */
+    readonly sandboxId: string;
+    readonly has: 'nothing' | 'files' | 'memory';
+    readonly by?: Performer | undefined;
+  },
+): Promise<void> {
+  if (has === 'nothing') await writeFiles(deps, sandbox, checkpoint, EMPTY_MANIFEST, manifest);
+  if (has !== 'memory') await declareServers(deps, sandbox, checkpoint, manifest);
   const { family, id } = checkpoint;
   const head = { family, checkpointId: id, madeId: null };
-  const event = checkpointForked(checkpoint, sandbox.id, from.by);
+  const event = checkpointForked(checkpoint, sandbox.id, by);
   const { records, clock } = deps;
-  await records.checkpoints.setHead(sandbox, head, { sandboxId: from.sandboxId, event, at: clock.now() });
-  return { memory, memoryError };
+  await records.checkpoints.setHead(sandbox, head, { sandboxId, event, at: clock.now() });
 }
 
 /** @throws PortholeError `checkpoint_damaged`, `archive_error` */
@@ -95,8 +122,8 @@ export async function manifestOf({ store, records }: CheckpointDeps, checkpoint:
 }
 
 async function writeFiles(
-  { sandboxes, store }: CheckpointDeps,
-  { id }: SandboxRecord,
+  { sandboxes, store }: Pick<CheckpointDeps, 'store'> & { readonly sandboxes: GuestProvider },
+  { id }: Pick<SandboxRecord, 'id'>,
   checkpoint: CheckpointRecord,
   from: Manifest,
   to: Manifest,

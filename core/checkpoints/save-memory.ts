@@ -1,6 +1,6 @@
 import { PortholeError } from '#base/errors.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import { getMemory, type ObjectStore, putMemory } from './checkpoint-objects.ts';
+import { type ObjectStore, putMemory } from './checkpoint-objects.ts';
 import type { CheckpointRecord, StoredMemory } from './checkpoint-store.ts';
 
 /** `auto`: where the sandbox can, and no connection is in use that would be lost. */
@@ -11,7 +11,7 @@ interface MemoryDeps {
   readonly store: ObjectStore;
 }
 
-function notSupported(): PortholeError {
+export function memoryNotSupported(): PortholeError {
   return new PortholeError('memory_not_supported', 'memory: this sandbox cannot keep its processes', {
     remedy: 'Leave it out: declared servers start again with the files.',
   });
@@ -34,30 +34,10 @@ export async function saveMemory(
 ): Promise<StoredMemory | null> {
   if (wish === false) return null;
   try {
-    if (memory === undefined) throw notSupported();
+    if (memory === undefined) throw memoryNotSupported();
     return await putMemory(store, ref, await memory.save(sandboxId, room));
   } catch (error) {
     if (wish === 'auto' && isNotSupported(error)) return null;
-    throw error;
-  }
-}
-
-/**
- * Continues the processes of a checkpoint in a sandbox that has its files.
- * @returns undefined, or why the sandbox runs only from its files
- * @throws PortholeError `checkpoint_damaged`, before anything has changed; `archive_error`
- */
-export async function loadMemory(
-  { sandboxes: { memory }, store }: MemoryDeps,
-  sandboxId: string,
-  checkpoint: CheckpointRecord,
-): Promise<string | undefined> {
-  try {
-    if (memory === undefined) throw notSupported();
-    await memory.load(sandboxId, await getMemory(store, checkpoint));
-    return undefined;
-  } catch (error) {
-    if (isNotSupported(error)) return (error as PortholeError).message;
     throw error;
   }
 }

@@ -23,6 +23,8 @@ export interface MakeSandboxDeps {
   readonly ids: Ids;
   /** Installation id, written to the record: see `SandboxRecord.place`. */
   readonly installationId: string;
+  /** Makes it in another way; never one of a pool. @default `sandboxes.create` */
+  readonly create?: Sandboxes['create'] | undefined;
 }
 
 export interface CreateSandboxDeps extends MakeSandboxDeps, Omit<CatalogueDeps, 'sandboxes'> {
@@ -102,7 +104,8 @@ export async function createSandbox(
   const isUsed = use !== undefined || (wanted.skills ?? []).length > 0;
   const quotaLimits = quotaLimitsOf(deps, wanted.owner);
   const sandboxOptions: SandboxOptions = { ...fieldsOf(wanted), quotaLimits, runsAtOnce: !isUsed };
-  const isPlain = isDefault(deps.sandboxes, wanted) && (await fitsNetwork(deps, wanted));
+  const isPlain =
+    deps.create === undefined && isDefault(deps.sandboxes, wanted) && (await fitsNetwork(deps, wanted));
   const warm = isPlain ? await deps.pool.take(wanted.owner, signal, sandboxOptions) : undefined;
   if (warm !== undefined && !isUsed) return warm;
   const work = use ?? identity;
@@ -302,7 +305,8 @@ export function makeSandbox<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   return finish(deps, sandbox, async () => {
-    await deps.sandboxes.create(specOf(sandbox), signal);
+    const { sandboxes, create = sandboxes.create.bind(sandboxes) } = deps;
+    await create(specOf(sandbox), signal);
     return placeSkillsThenUse(deps, sandbox, use, signal);
   });
 }

@@ -128,12 +128,18 @@ export interface SandboxMemory {
   save(id: string, maxBytes: number): Promise<Readable>;
 
   /**
-   * Ends the processes of a running sandbox, and continues those of an image. `/workspace` must
-   * have the files of the sandbox that was saved. Uses nothing of an image before its end.
-   * @throws PortholeError `memory_not_supported`: the sandbox runs as after `resume`, or, if the
-   * image ends with an error, as before
+   * Like `create`, and continues the processes of an image in it. Uses nothing of the image before
+   * its end, and nothing else reaches the sandbox before.
+   * @param fill writes the files of the sandbox that was saved
+   * @returns undefined, or why it runs only from its files
+   * @throws PortholeError as `create`, and the errors of `fill` and the image: nothing was made
    */
-  load(id: string, image: Readable, signal?: AbortSignal): Promise<void>;
+  create(
+    spec: SandboxSpec,
+    fill: (guest: Pick<GuestCalls, 'callGuest'>) => Promise<unknown>,
+    image: Readable,
+    signal?: AbortSignal,
+  ): Promise<string | undefined>;
 
   /** Like `stop`, and the next `resume` continues the processes, if their memory can be saved. */
   suspend(id: string): Promise<void>;

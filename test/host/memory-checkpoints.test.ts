@@ -87,6 +87,9 @@ suite('checkpoints with memory', missingFor('gvisor'), () => {
     }
     expect((await count(id)).n).toBe(n + 2);
     const [first] = sandboxes;
+    // Its memory, which gVisor may still be reading, can be saved as well.
+    const again = await ask<Made>('POST', `/v1/sandbox/${first?.id}/checkpoints`, { memory: true });
+    expect(again.memory).toBe(true);
     // Without memory its server starts, and counts from the beginning.
     const plain = await fork(made.id, { memory: false });
     expect(plain.sandboxes).toMatchObject([{ memory: false }]);

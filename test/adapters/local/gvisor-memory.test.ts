@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { GuestCalls } from '#core/sandboxes/sandbox-provider.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { imageBytes, readImage, writeImage } from '#adapters/local/memory-image.ts';
 import { missingFor, runsc } from '#test/adapters/local/machine.ts';
@@ -65,18 +66,29 @@ suite('memory of local sandboxes', missingFor('gvisor'), () => {
   test('a sandbox without the files of the image starts from those that it has', async () => {
     const [from, to] = [sandboxId(), sandboxId()];
     await provider.create({ id: from });
-    await provider.create({ id: to });
     await shell(from, 'echo x > open; nohup sleep 1000 < open > /dev/null 2>&1 &');
-    await shell(to, 'echo own > own');
-    const image = await provider.memory?.save(from, 2 ** 30);
-    const load = provider.memory?.load(to, image as Readable);
-    await expect(load).rejects.toMatchObject({
-      code: 'memory_not_supported',
-      message: expect.stringContaining('runs from its files') as unknown,
-    });
-    expect(await shell(to, 'cat own; ls /proc/*/exe | wc -l; echo $SANDBOX_ID')).toMatch(`own\n`);
+    const image = (await provider.memory?.save(from, 2 ** 30)) as Readable;
+    let state: string | undefined;
+    const fill = async ({ callGuest }: Pick<GuestCalls, 'callGuest'>) => {
+      // Nothing else reaches it meanwhile.
+      ({ state } = await provider.inspect(to));
+      const body = Readable.from(['own']);
+      (await callGuest(to, { method: 'PUT', path: '/v1/files?path=/workspace/own', body })).resume();
+    };
+    expect(await provider.memory?.create({ id: to }, fill, image)).toContain('runs from its files');
+    expect(state).toBe('creating');
+    expect(await shell(to, 'cat own; echo; dmesg | head -1; echo $SANDBOX_ID')).toMatch(/^own\n.*gVisor/);
     expect(await provider.inspect(to)).toMatchObject({ state: 'running' });
     await Promise.all([from, to].map((id) => provider.destroy(id)));
+  }, 60_000);
+
+  test('nothing is left of a sandbox of which the files or the image are not whole', async () => {
+    const id = sandboxId();
+    const damaged = () => Readable.from([Buffer.from('{}\n')]);
+    await expect(provider.memory?.create({ id }, () => Promise.resolve(), damaged())).rejects.toThrow();
+    const failed = () => Promise.reject(new Error('no files'));
+    await expect(provider.memory?.create({ id }, failed, damaged())).rejects.toThrow();
+    expect(await provider.inspect(id)).toMatchObject({ state: 'absent' });
   }, 60_000);
 
   test.each([true, false])(
