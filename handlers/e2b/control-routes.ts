@@ -22,6 +22,7 @@ import { NetworkUpdate, newNetwork, NewNetwork, toNetworkRequest } from './e2b-n
 import { envdToken } from './envd-token.ts';
 import { findE2bSandbox } from './find-sandbox.ts';
 import { isSnapshotId, sandboxFromSnapshot } from './from-snapshot.ts';
+import { readGivenKey } from './given-key.ts';
 
 /** The behaviour of the data plane that clients may expect. */
 const ENVD_VERSION = '0.6.4';
@@ -29,7 +30,7 @@ const ENVD_VERSION = '0.6.4';
 function fromControl(event: HttpEvent): Received {
   const { 'x-api-key': key, ...headers } = event.headers;
   if (key === undefined || headers['authorization'] !== undefined) return {};
-  return { headers: { ...headers, authorization: `Bearer ${key}` } };
+  return { headers: { ...headers, authorization: `Bearer ${readGivenKey(key)}` } };
 }
 
 export const control = {

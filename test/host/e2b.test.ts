@@ -86,6 +86,14 @@ describe('errors have the shape of E2B', () => {
   });
 });
 
+test('takes a key in the form of keys of E2B, and refuses the digits of a wrong one', async () => {
+  const inForm = (key: string) => `e2b_${Buffer.from(key).toString('hex')}`;
+  const { sandboxID } = sandbox;
+  expect((await control('GET', `/sandboxes/${sandboxID}`, undefined, inForm(ALICE))).status).toBe(200);
+  expect((await control('GET', `/sandboxes/${sandboxID}`, undefined, inForm(BOB))).status).toBe(404);
+  expect((await control('GET', `/sandboxes/${sandboxID}`, undefined, inForm('wrong'))).status).toBe(401);
+});
+
 test('another user finds, lists and ends nothing of it', async () => {
   const { sandboxID } = sandbox;
   for (const [method, path, body] of [
@@ -144,7 +152,7 @@ describe('the data plane', () => {
     ['../x', 403],
     ['/workspace/../x', 403],
     ['', 400],
-    ['/', 400],
+    ['/', 403],
     ['a\0b', 400],
   ])('writes no file of a form that is named %j', async (name, status) => {
     const head = `--x\r\nContent-Disposition: form-data; name="file"; filename="${name}"`;
