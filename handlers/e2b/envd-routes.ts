@@ -101,18 +101,27 @@ function rpcRoute(id: string, { name, calls, streams }: RpcService, scope: 'exec
       const { caller, headers, params, signal } = request;
       const call = { caller, sandboxId: params.id, signal, timeoutMs: timeoutOf(headers) };
       const body = await bodyOf(request);
-      await readyE2bSandbox(services, caller, params.id);
       const unary = Object.hasOwn(calls, method) ? calls[method] : undefined;
-      if (unary !== undefined) return json(200, await valid(() => unary(services, call, parseJson(body))));
       const stream = Object.hasOwn(streams, method) ? streams[method] : undefined;
+      const run = async <T>(start: () => Promise<T>): Promise<T> => {
+        await readyE2bSandbox(services, caller, params.id);
+        return valid(start);
+      };
+      if (unary !== undefined) return json(200, await run(() => unary(services, call, parseJson(body))));
       if (stream === undefined) {
         throw new PortholeError('not_streamable', `${name}/${method} is not supported`);
       }
       const over = anySignal(AbortSignal.timeout(MAX_STREAM_MS), services.stopping, signal);
       const following = { ...call, signal: over };
-      return messageStream(await valid(() => stream(services, following, onlyMessage(body))), over);
+      // The status of a stream is 200: its clients read errors in the last envelope only.
+      const begin = () => run(() => stream(services, following, onlyMessage(body)));
+      return messageStream(begun(begin), over);
     },
   });
+}
+
+async function* begun(begin: () => Promise<AsyncIterable<object>>): AsyncGenerator<object, void, undefined> {
+  yield* await begin();
 }
 
 /** Names the fields that a schema refuses. @throws PortholeError `invalid_request` */

@@ -1,6 +1,6 @@
 /** The SDK of E2B for JavaScript, as npm has it. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Sandbox, SandboxNotFoundError } from 'e2b';
+import { FileNotFoundError, InvalidArgumentError, Sandbox, SandboxNotFoundError } from 'e2b';
 import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 
@@ -50,6 +50,8 @@ describe('a command', () => {
     expect(await again.wait()).toMatchObject({ stdout: 'hello\n', exitCode: 0 });
     const sleep = await sandbox.commands.run('sleep 300', { background: true });
     expect(await sandbox.commands.kill(sleep.pid)).toBe(true);
+    // The signal is sent when the call returns, and the process ends after it.
+    await expect(sleep.wait()).rejects.toMatchObject({ exitCode: 137 });
     expect(await sandbox.commands.kill(sleep.pid)).toBe(false);
   });
 
@@ -101,6 +103,13 @@ describe('files', () => {
     expect(await seen.promise).toBe('new.txt');
     await watching.stop();
   });
+});
+
+test('a stream that cannot begin says why', async () => {
+  const missing = sandbox.files.watchDir('not-there', () => undefined);
+  await expect(missing).rejects.toThrow(FileNotFoundError);
+  const empty = sandbox.commands.run('true', { cwd: 'x\0y' });
+  await expect(empty).rejects.toThrow(InvalidArgumentError);
 });
 
 describe('a sandbox', () => {
