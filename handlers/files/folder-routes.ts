@@ -83,7 +83,7 @@ const Entry = z
 
 const MAX_ENTRIES = 10_000;
 
-function toEntry({ mtime, mode, ...entry }: FileEntry): z.input<typeof Entry> {
+function toEntry({ mtime, mode, target: _target, ...entry }: FileEntry): z.input<typeof Entry> {
   return { ...entry, mtime: mtime?.toISOString() ?? null, mode: mode.toString(8).padStart(4, '0') };
 }
 
