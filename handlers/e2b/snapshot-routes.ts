@@ -1,6 +1,6 @@
 /** E2B's snapshots and forks, by checkpoints. */
 import { z } from 'zod';
-import { listedOwner, performerOf } from '#core/callers.ts';
+import { type Caller, listedOwner, performerOf } from '#core/callers.ts';
 import type { CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
 import { collectFamily } from '#core/checkpoints/collect-checkpoints.ts';
 import { forkCheckpoint } from '#core/checkpoints/fork-checkpoint.ts';
@@ -9,6 +9,7 @@ import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 import { checkpointsOf } from '../sandboxes/find-checkpoint.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import type { Services } from '../services.ts';
 import { afterSeconds, control, SandboxView, Seconds, toView } from './control-routes.ts';
 import { findE2bSandbox } from './find-sandbox.ts';
 import { findSnapshot } from './from-snapshot.ts';
@@ -17,6 +18,21 @@ const SnapshotView = z.object({ snapshotID: z.string(), names: z.array(z.string(
 
 function toSnapshot({ id, label }: CheckpointRecord): z.infer<typeof SnapshotView> {
   return { snapshotID: id, names: label === null ? [] : [label] };
+}
+
+async function makeSnapshot(
+  services: Services,
+  caller: Caller,
+  id: string,
+  label: string | null,
+  signal: AbortSignal | undefined,
+) {
+  const deps = checkpointsOf(services);
+  const found = await findE2bSandbox(services, caller, id);
+  const sandbox = await readySandbox(services, found, { inspects: true });
+  const asked = { label, cause: 'manual', memory: 'auto', by: performerOf(caller) } as const;
+  const { checkpoint } = await takeCheckpoint(deps, sandbox, asked, signal);
+  return { sandbox, checkpoint };
 }
 
 const createRoute = defineRoute('e2bCreateSnapshot', 'POST', '/e2b/sandboxes/{id}/snapshots', {
@@ -35,11 +51,8 @@ const createRoute = defineRoute('e2bCreateSnapshot', 'POST', '/e2b/sandboxes/{id
     'exec_transport_error',
   ],
   async handle({ params, body, caller, signal }, services) {
-    const deps = checkpointsOf(services);
-    const found = await findE2bSandbox(services, caller, params.id);
-    const sandbox = await readySandbox(services, found, { inspects: true });
-    const asked = { label: body?.name ?? null, cause: 'manual', by: performerOf(caller) } as const;
-    const { checkpoint } = await takeCheckpoint(deps, sandbox, { ...asked, memory: 'auto' }, signal);
+    const label = body?.name ?? null;
+    const { checkpoint } = await makeSnapshot(services, caller, params.id, label, signal);
     return json(201, toSnapshot(checkpoint));
   },
 });
@@ -113,12 +126,7 @@ const forkRoute = defineRoute('e2bForkSandbox', 'POST', '/e2b/sandboxes/{id}/for
     'exec_transport_error',
   ],
   async handle({ params, body, caller, signal }, services) {
-    const deps = checkpointsOf(services);
-    const found = await findE2bSandbox(services, caller, params.id);
-    const sandbox = await readySandbox(services, found, { inspects: true });
-    const by = performerOf(caller);
-    const asked = { label: null, cause: 'manual', memory: 'auto', by } as const;
-    const { checkpoint } = await takeCheckpoint(deps, sandbox, asked, signal);
+    const { sandbox, checkpoint } = await makeSnapshot(services, caller, params.id, null, signal);
     const { count = 1, timeout = USUAL_FORK_SECONDS } = body ?? {};
     const fields = {
       timeoutAt: afterSeconds(services, timeout),
@@ -126,13 +134,8 @@ const forkRoute = defineRoute('e2bForkSandbox', 'POST', '/e2b/sandboxes/{id}/for
       env: sandbox.env,
       tags: sandbox.tags,
     };
-    const forks = await forkCheckpoint(
-      deps,
-      sandbox,
-      checkpoint,
-      { count, variables: [], by, fields },
-      signal,
-    );
+    const options = { count, variables: [], by: performerOf(caller), fields };
+    const forks = await forkCheckpoint(checkpointsOf(services), sandbox, checkpoint, options, signal);
     const results = forks.map(async (fork) =>
       'sandbox' in fork
         ? { sandbox: await toView(services, fork.sandbox) }
