@@ -79,7 +79,7 @@ const deleteRoute = defineRoute('e2bDeleteTemplate', 'DELETE', '/e2b/templates/{
   ...control,
   summary: 'Delete a snapshot',
   description: 'Images of the catalogue, which are templates as well, cannot be deleted.',
-  params: z.object({ template: z.string().max(512) }),
+  params: z.object({ template: z.string().regex(/^[\w.:/@-]{1,512}$/) }),
   responses: { 204: { description: 'Deleted' } },
   errors: ['checkpoint_not_found', 'checkpoints_not_supported', 'archive_error'],
   async handle({ params, person }, services) {
