@@ -100,6 +100,7 @@ export const ERROR_CATALOGUE = {
     remedy: 'Try again. If it persists, give the request_id to your administrator.',
   },
   checkpoint_damaged: { status: 500, retryable: false },
+  not_implemented: { status: 501, retryable: false },
   not_streamable: { status: 501, retryable: false },
   browser_missing: { status: 501, retryable: false },
   network_not_supported: { status: 501, retryable: false },

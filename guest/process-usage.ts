@@ -5,13 +5,14 @@
 import { readFileSync } from 'node:fs';
 
 /** USER_HZ: the unit of times in /proc, 100 on all machines that Node supports. */
-const TICK_MS = 10;
+export const TICK_MS = 10;
 
 /** In ms after the start: often at first, because most processes are short. */
 const SAMPLES = [30, 100, 300, 1_000];
 const EVERY = 2_000;
 
-function read(path: string): string | undefined {
+/** Undefined where it cannot be read. */
+export function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'latin1');
   } catch {
@@ -23,19 +24,25 @@ function read(path: string): string | undefined {
  * Ticks of a process, and of the children it waited for. The name in field 2 may contain anything
  * within its parentheses.
  */
-function ticksOf(pid: number | 'self'): { own: number; children: number } | undefined {
-  const stat = read(`/proc/${pid}/stat`);
+export function cpuTicksOf(pid: number | 'self'): { own: number; children: number } | undefined {
+  const stat = readText(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15).map(Number);
   return { own: user + system, children: childUser + childSystem };
 }
 
+/** The memory of a process that is not swapped out. */
+export function residentBytes(pid: number): number {
+  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readText(`/proc/${pid}/status`) ?? '')?.[1];
+  return Number(kibibytes ?? 0) * 1_024;
+}
+
 /** A process and its living descendants, at most a thousand. */
 function treeOf(pid: number): number[] {
   const tree = [pid];
   for (let index = 0; index < tree.length && tree.length < 1_000; index += 1) {
-    const children = read(`/proc/${tree[index]}/task/${tree[index]}/children`) ?? '';
+    const children = readText(`/proc/${tree[index]}/task/${tree[index]}/children`) ?? '';
     tree.push(...children.split(' ').filter(Boolean).map(Number));
   }
   return tree;
@@ -43,13 +50,13 @@ function treeOf(pid: number): number[] {
 
 /** OOM kills in the sandbox; in the machine if its cgroup is not visible. */
 export function outOfMemoryKills(): number {
-  const own = /^oom_kill (\d+)$/m.exec(read('/sys/fs/cgroup/memory.events') ?? '')?.[1];
-  return Number(own ?? /^oom_kill (\d+)$/m.exec(read('/proc/vmstat') ?? '')?.[1] ?? 0);
+  const own = /^oom_kill (\d+)$/m.exec(readText('/sys/fs/cgroup/memory.events') ?? '')?.[1];
+  return Number(own ?? /^oom_kill (\d+)$/m.exec(readText('/proc/vmstat') ?? '')?.[1] ?? 0);
 }
 
 /** The sandbox's memory limit in MiB; undefined if its cgroup has none or is not visible. */
 export function memoryLimit(): number | undefined {
-  const bytes = Number(read('/sys/fs/cgroup/memory.max'));
+  const bytes = Number(readText('/sys/fs/cgroup/memory.max'));
   return Number.isNaN(bytes) ? undefined : bytes / 2 ** 20;
 }
 
@@ -58,7 +65,7 @@ export function memoryLimit(): number | undefined {
  * known only if no other was reaped in the same turn.
  */
 export class ChildTimes {
-  #sum = ticksOf('self')?.children ?? 0;
+  #sum = cpuTicksOf('self')?.children ?? 0;
   #waiting: ((ticks: number | undefined) => void)[] = [];
 
   /** Call it in the turn of a child's exit. Undefined if several ended at once. */
@@ -70,7 +77,7 @@ export class ChildTimes {
   }
 
   #settle(): void {
-    const sum = ticksOf('self')?.children ?? this.#sum;
+    const sum = cpuTicksOf('self')?.children ?? this.#sum;
     const used = this.#waiting.length === 1 ? sum - this.#sum : undefined;
     this.#sum = sum;
     for (const resolve of this.#waiting.splice(0)) resolve(used);
@@ -120,10 +127,9 @@ export class ProcessUsage {
     let ticks = 0;
     let memory = 0;
     for (const pid of treeOf(this.#pid)) {
-      const used = ticksOf(pid);
+      const used = cpuTicksOf(pid);
       if (used !== undefined) ticks += used.own + used.children;
-      const resident = /^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1];
-      memory += Number(resident ?? 0) * 1024;
+      memory += residentBytes(pid);
     }
     this.#ticks = Math.max(this.#ticks, ticks);
     this.#peak = Math.max(this.#peak, memory);

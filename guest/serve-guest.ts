@@ -129,6 +129,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     previews,
     details: detailRoutes(details),
     runs: async () => (await loadRoutes()).runRoutes(env['HOME']),
+    usage: async () => (await import('./sandbox-usage.ts')).usageRoutes(workspace, settings.memoryMb),
     state: snapshots,
     ...(socketFile !== undefined && { snapshot: snapshots, identity: snapshots }),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),

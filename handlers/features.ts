@@ -9,6 +9,8 @@ import { consoleAssetRoute, consolePageRoutes, editorPageRoutes } from './consol
 import { e2bControlRoutes } from './e2b/control-routes.ts';
 import { envdRoutes } from './e2b/envd-routes.ts';
 import { e2bSnapshotRoutes } from './e2b/snapshot-routes.ts';
+import { e2bTemplateRoutes } from './e2b/template-routes.ts';
+import { e2bUsageRoutes } from './e2b/usage-routes.ts';
 import { toolDraftRoutes } from './editor/tool-draft-routes.ts';
 import { toolRoutes } from './editor/tool-routes.ts';
 import { toolRunRoutes } from './editor/tool-run-routes.ts';
@@ -132,7 +134,16 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...warmPoolRoutes,
     ],
   },
-  e2b: { needs: ['sandboxes'], routes: [...e2bControlRoutes, ...e2bSnapshotRoutes, ...envdRoutes] },
+  e2b: {
+    needs: ['sandboxes'],
+    routes: [
+      ...e2bControlRoutes,
+      ...e2bUsageRoutes,
+      ...e2bSnapshotRoutes,
+      ...e2bTemplateRoutes,
+      ...envdRoutes,
+    ],
+  },
   editor: {
     needs: ['sandboxes', 'console'],
     routes: [...toolRoutes, ...toolVersionRoutes, ...toolDraftRoutes, ...toolRunRoutes, ...editorPageRoutes],

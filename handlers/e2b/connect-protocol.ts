@@ -47,6 +47,7 @@ const BY_STATUS: Readonly<Record<number, ConnectCode>> = {
   408: 'deadline_exceeded',
   409: 'failed_precondition',
   413: 'resource_exhausted',
+  415: 'unimplemented',
   429: 'resource_exhausted',
   501: 'unimplemented',
   502: 'unavailable',
@@ -89,7 +90,7 @@ function envelope(flags: number, value: object): Buffer {
  * size.
  * @throws PortholeError `invalid_request`
  */
-export function onlyMessage(body: Buffer): unknown {
+export function onlyMessage(body: Buffer): Buffer {
   const problem = (what: string) =>
     new PortholeError('invalid_request', `The body is no envelope of the Connect protocol: ${what}.`);
   if (body.length < HEAD_BYTES) throw problem(`it has ${body.length} bytes`);
@@ -99,18 +100,25 @@ export function onlyMessage(body: Buffer): unknown {
   if (length !== body.length - HEAD_BYTES) {
     throw problem(`it announces ${length} bytes, and ${body.length - HEAD_BYTES} came`);
   }
-  try {
-    return JSON.parse(body.subarray(HEAD_BYTES).toString());
-  } catch {
-    throw problem('its message is not JSON');
-  }
+  return body.subarray(HEAD_BYTES);
 }
+
+/** What clients look for in the error of a call that its sandbox did not survive. */
+const KILLED = {
+  code: 'unavailable',
+  message: 'The sandbox was killed or reached its end of life while the request was in flight',
+} as const satisfies ConnectError;
 
 /**
  * A stream of messages. The protocol has the outcome in the last envelope, so an error after the
  * first message is one, too.
+ * @param isKilled whether the sandbox was destroyed meanwhile
  */
-export function messageStream(messages: AsyncIterable<object>, over: AbortSignal): HttpResponse {
+export function messageStream(
+  messages: AsyncIterable<object>,
+  over: AbortSignal,
+  isKilled: () => Promise<boolean>,
+): HttpResponse {
   async function* envelopes(): AsyncGenerator<Buffer, void, undefined> {
     try {
       for await (const message of messages) yield envelope(MESSAGE, message);
@@ -118,9 +126,10 @@ export function messageStream(messages: AsyncIterable<object>, over: AbortSignal
     } catch (error) {
       if (over.aborted) return;
       const end = endOf(error);
-      // Without an end the client asks whether the sandbox still runs, and says if it was killed.
-      if (end.code === 'unavailable' || isSandboxGone(error)) throw error;
-      yield envelope(END_OF_STREAM, { error: end });
+      if (end.code !== 'unavailable' && !isSandboxGone(error)) yield envelope(END_OF_STREAM, { error: end });
+      else if (await isKilled()) yield envelope(END_OF_STREAM, { error: KILLED });
+      // Without an end the client asks whether the sandbox still runs.
+      else throw error;
     }
   }
   return {

@@ -25,7 +25,7 @@ import { isSnapshotId, sandboxFromSnapshot } from './from-snapshot.ts';
 import { readGivenKey } from './given-key.ts';
 
 /** The behaviour of the data plane that clients may expect. */
-const ENVD_VERSION = '0.6.4';
+export const ENVD_VERSION = '0.6.4';
 
 function fromControl(event: HttpEvent): Received {
   const { 'x-api-key': key, ...headers } = event.headers;
@@ -71,7 +71,7 @@ export const SandboxView = z.object({
 });
 
 /** The template that has no image of the catalogue: the default one. */
-const BASE = 'base';
+export const BASE = 'base';
 
 export async function toView(services: Services, sandbox: SandboxRecord) {
   return {
@@ -87,6 +87,11 @@ export async function toView(services: Services, sandbox: SandboxRecord) {
 /** A sandbox that never ends by itself has an end in E2B's answers all the same. */
 const FAR = new Date('2999-12-31T23:59:59.000Z');
 
+/** E2B's clients know whole CPUs. */
+export function cpuCountOf(cpu: number): number {
+  return Math.max(1, Math.round(cpu));
+}
+
 function toDetail({ sandboxes: { defaultSize } }: Services, sandbox: SandboxRecord) {
   const { cpu, memoryMb, diskMb } = { ...defaultSize, ...sandbox.resources };
   return {
@@ -95,7 +100,7 @@ function toDetail({ sandboxes: { defaultSize } }: Services, sandbox: SandboxReco
     clientID: '',
     startedAt: sandbox.createdAt.toISOString(),
     endAt: (sandbox.timeoutAt ?? FAR).toISOString(),
-    cpuCount: Math.max(1, Math.round(cpu)),
+    cpuCount: cpuCountOf(cpu),
     memoryMB: memoryMb,
     diskSizeMB: diskMb,
     metadata: sandbox.tags,

@@ -19,21 +19,27 @@ import {
   statWorkspaceFile,
 } from '#core/files/list-workspace-files.ts';
 import type { HeldChange, WatchEvent } from '#protocol/guest/files-protocol.ts';
+import { readFields } from '../http/read-input.ts';
 import type { Services } from '../services.ts';
 import type { EnvdCall } from './process-service.ts';
 import { reachFiles, type ReachedFiles } from './reach-files.ts';
 
-const Path = z.string().max(16_384);
-const OnePath = z.object({ path: Path });
+/** Protocol Buffers leave out what is empty. */
+const Path = z.string().max(16_384).default('');
+const OnePath = z.strictObject({ path: Path });
 const List = OnePath.extend({ depth: z.int().min(0).max(16).default(1) });
-const Move = z.object({ source: Path, destination: Path });
+const Move = z.strictObject({ source: Path, destination: Path });
 const Watch = OnePath.extend({
   recursive: z.boolean().default(false),
   includeEntry: z.boolean().default(false),
   /** Mounted buckets report no changes of other clients, wherever they are. */
   allowNetworkMounts: z.boolean().optional(),
 });
-const Watcher = z.object({ watcherId: z.string().max(20_000) });
+/** The watch in the guest, whether clients want entries, and the folder. */
+const WATCHER_ID = /^([^:]{1,64}):([01]):(.*)$/s;
+const Watcher = z.strictObject({
+  watcherId: z.string().max(20_000).regex(WATCHER_ID, 'is no id that CreateWatcher returns'),
+});
 
 const MAX_ENTRIES = 10_000;
 
@@ -98,7 +104,7 @@ function ifUnreachable(error: unknown): undefined {
 
 export const FILESYSTEM_CALLS = {
   async ListDir(services: Services, call: EnvdCall, message: unknown) {
-    const { path: asked, depth } = List.parse(message);
+    const { path: asked, depth } = readFields(List, message, 'body');
     const { path, shown, sandboxes } = reachFiles(services, call, asked);
     const options = { depth: Math.max(depth, 1), most: MAX_ENTRIES };
     const { entries, isCut } = await listWorkspaceFiles(
@@ -117,12 +123,12 @@ export const FILESYSTEM_CALLS = {
   },
 
   async Stat(services: Services, call: EnvdCall, message: unknown) {
-    const reached = reachFiles(services, call, OnePath.parse(message).path);
+    const reached = reachFiles(services, call, readFields(OnePath, message, 'body').path);
     return { entry: await followedInfo(services, call, reached) };
   },
 
   async MakeDir(services: Services, call: EnvdCall, message: unknown) {
-    const reached = reachFiles(services, call, OnePath.parse(message).path);
+    const reached = reachFiles(services, call, readFields(OnePath, message, 'body').path);
     const { path, sandboxes, shown, publish } = reached;
     const { sandboxId, signal } = call;
     const known = await statWorkspaceFile({ sandboxes }, sandboxId, path, signal).catch(ifMissing);
@@ -133,7 +139,7 @@ export const FILESYSTEM_CALLS = {
   },
 
   async Move(services: Services, call: EnvdCall, message: unknown) {
-    const { source, destination } = Move.parse(message);
+    const { source, destination } = readFields(Move, message, 'body');
     const from = reachFiles(services, call, source);
     const to = reachFiles(services, call, destination);
     if (from.isTemporary !== to.isTemporary) {
@@ -149,7 +155,11 @@ export const FILESYSTEM_CALLS = {
   },
 
   async Remove(services: Services, call: EnvdCall, message: unknown) {
-    const { path, sandboxes, publish } = reachFiles(services, call, OnePath.parse(message).path);
+    const { path, sandboxes, publish } = reachFiles(
+      services,
+      call,
+      readFields(OnePath, message, 'body').path,
+    );
     const { sandboxId, signal } = call;
     // As `rm -rf`: without an error if it does not exist.
     const known = await statWorkspaceFile({ sandboxes }, sandboxId, path, signal).catch(ifMissing);
@@ -160,10 +170,10 @@ export const FILESYSTEM_CALLS = {
   },
 
   async CreateWatcher(services: Services, call: EnvdCall, message: unknown) {
-    const { path: asked, recursive, includeEntry } = Watch.parse(message);
+    const { path: asked, recursive, includeEntry } = readFields(Watch, message, 'body');
     const { path, sandboxes } = reachFiles(services, call, asked);
     const id = await startHeldWatch(sandboxes, call.sandboxId, { path, recursive }, call.signal);
-    return { watcherId: JSON.stringify([id, asked, includeEntry]) };
+    return { watcherId: `${id}:${includeEntry ? 1 : 0}:${asked}` };
   },
 
   async GetWatcherEvents(services: Services, call: EnvdCall, message: unknown) {
@@ -180,21 +190,11 @@ export const FILESYSTEM_CALLS = {
   },
 } as const;
 
-const WatcherId = z.tuple([z.string().max(64), Path, z.boolean()]);
-
 /** The id has all that a call needs, so any process may answer it. */
 function readWatcher(services: Services, call: EnvdCall, message: unknown) {
-  const { watcherId } = Watcher.parse(message);
-  const [id, path, includeEntry] = WatcherId.parse(parseJson(watcherId));
-  return { id, includeEntry, reached: reachFiles(services, call, path) };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new PortholeError('invalid_request', 'watcherId: is no id that CreateWatcher returns');
-  }
+  const { watcherId } = readFields(Watcher, message, 'body');
+  const [, id = '', entry, path = ''] = WATCHER_ID.exec(watcherId) ?? [];
+  return { id, includeEntry: entry === '1', reached: reachFiles(services, call, path) };
 }
 
 function ifMissing(error: unknown): undefined {
@@ -204,7 +204,7 @@ function ifMissing(error: unknown): undefined {
 
 export const FILESYSTEM_STREAMS = {
   async WatchDir(services: Services, call: EnvdCall, message: unknown) {
-    const { path: asked, recursive, includeEntry } = Watch.parse(message);
+    const { path: asked, recursive, includeEntry } = readFields(Watch, message, 'body');
     const { path, sandboxes, shown } = reachFiles(services, call, asked);
     const over = call.signal ?? new AbortController().signal;
     const changes = watchWorkspace(sandboxes, call.sandboxId, { folder: path, recursive }, over);

@@ -21,6 +21,7 @@ import {
   type ProcessExit,
   type ProcessInfo,
 } from '#protocol/guest/processes-protocol.ts';
+import { readFields } from '../http/read-input.ts';
 import { checkRunnable } from '../processes/process-routes.ts';
 import type { Services } from '../services.ts';
 import { E2B_HOME, readE2bPath } from './home-path.ts';
@@ -34,18 +35,19 @@ export interface EnvdCall {
   readonly timeoutMs: number | undefined;
 }
 
-const Size = z.object({ cols: z.int().min(1).max(65_535), rows: z.int().min(1).max(65_535) });
-const Pty = z.object({ size: Size.optional() });
+const Nothing = z.strictObject({});
+const Size = z.strictObject({ cols: z.int().min(1).max(65_535), rows: z.int().min(1).max(65_535) });
+const Pty = z.strictObject({ size: Size.optional() });
 const Base64 = z.base64();
 
 /** A process by its pid, or by the tag that its start gave it. */
 const Selector = z
-  .object({ pid: z.int().min(0).optional(), tag: z.string().max(64).optional() })
+  .strictObject({ pid: z.int().min(0).optional(), tag: z.string().max(64).optional() })
   .refine(({ pid, tag }) => (pid === undefined) !== (tag === undefined), 'takes either pid or tag');
-const Chosen = z.object({ process: Selector });
+const Chosen = z.strictObject({ process: Selector });
 
-const Start = z.object({
-  process: z.object({
+const Start = z.strictObject({
+  process: z.strictObject({
     cmd: z.string().min(1),
     args: z.array(z.string()).default([]),
     envs: z.record(z.string(), z.string()).default({}),
@@ -60,7 +62,7 @@ const SIGNAL = { SIGNAL_SIGTERM: 'SIGTERM', SIGNAL_SIGKILL: 'SIGKILL' } as const
 const Signal = Chosen.extend({ signal: z.enum(['SIGNAL_SIGTERM', 'SIGNAL_SIGKILL']) });
 const Input = Chosen.extend({
   input: z
-    .object({ stdin: Base64.optional(), pty: Base64.optional() })
+    .strictObject({ stdin: Base64.optional(), pty: Base64.optional() })
     .refine(({ stdin, pty }) => (stdin === undefined) !== (pty === undefined), 'takes either stdin or pty'),
 });
 
@@ -90,7 +92,8 @@ const refOf = (call: EnvdCall, { id }: ProcessInfo): StartedRef<'processes'> => 
 
 /** Calls with one answer. */
 export const PROCESS_CALLS = {
-  async List(services: Services, call: EnvdCall, _message: unknown) {
+  async List(services: Services, call: EnvdCall, message: unknown) {
+    readFields(Nothing, message, 'body');
     const processes = (await listProcesses(services, call)).filter(({ state }) => state === 'running');
     return {
       processes: processes.map((each) => ({
@@ -102,7 +105,7 @@ export const PROCESS_CALLS = {
   },
 
   async SendInput(services: Services, call: EnvdCall, message: unknown) {
-    const { process, input } = Input.parse(message);
+    const { process, input } = readFields(Input, message, 'body');
     const found = await find(services, call, process);
     const body = Readable.from([Buffer.from(input.stdin ?? input.pty ?? '', 'base64')]);
     await sendInput(services, refOf(call, found), { body, eof: false });
@@ -110,19 +113,19 @@ export const PROCESS_CALLS = {
   },
 
   async CloseStdin(services: Services, call: EnvdCall, message: unknown) {
-    const found = await find(services, call, Chosen.parse(message).process);
+    const found = await find(services, call, readFields(Chosen, message, 'body').process);
     await sendInput(services, refOf(call, found), { body: Readable.from([]), eof: true });
     return {};
   },
 
   async SendSignal(services: Services, call: EnvdCall, message: unknown) {
-    const { process, signal } = Signal.parse(message);
+    const { process, signal } = readFields(Signal, message, 'body');
     await signalProcess(services, refOf(call, await find(services, call, process)), SIGNAL[signal]);
     return {};
   },
 
   async Update(services: Services, call: EnvdCall, message: unknown) {
-    const { process, pty } = Update.parse(message);
+    const { process, pty } = readFields(Update, message, 'body');
     const found = await find(services, call, process);
     if (pty?.size !== undefined) await resizeProcess(services, refOf(call, found), pty.size);
     return {};
@@ -132,7 +135,7 @@ export const PROCESS_CALLS = {
 /** Calls with a stream of answers. A client that leaves does not end its process. */
 export const PROCESS_STREAMS = {
   async Start(services: Services, call: EnvdCall, message: unknown) {
-    const { process, pty, tag, stdin } = Start.parse(message);
+    const { process, pty, tag, stdin } = readFields(Start, message, 'body');
     const argv: [string, ...string[]] = [process.cmd, ...process.args];
     checkRunnable(call.caller, { argv, env: process.envs });
     const started = await startProcess(services, call, {
@@ -149,7 +152,7 @@ export const PROCESS_STREAMS = {
   },
 
   async Connect(services: Services, call: EnvdCall, message: unknown) {
-    const found = await find(services, call, Chosen.parse(message).process);
+    const found = await find(services, call, readFields(Chosen, message, 'body').process);
     return follow(services, call, found, found.output.next);
   },
 } as const;

@@ -13,6 +13,7 @@ import type { Services } from '../services.ts';
 import { afterSeconds, control, SandboxView, Seconds, toView } from './control-routes.ts';
 import { findE2bSandbox } from './find-sandbox.ts';
 import { findSnapshot } from './from-snapshot.ts';
+import { TemplateName } from './template-routes.ts';
 
 const SnapshotView = z.object({ snapshotID: z.string(), names: z.array(z.string()) });
 
@@ -79,7 +80,7 @@ const deleteRoute = defineRoute('e2bDeleteTemplate', 'DELETE', '/e2b/templates/{
   ...control,
   summary: 'Delete a snapshot',
   description: 'Images of the catalogue, which are templates as well, cannot be deleted.',
-  params: z.object({ template: z.string().regex(/^[\w.:/@-]{1,512}$/) }),
+  params: z.object({ template: TemplateName }),
   responses: { 204: { description: 'Deleted' } },
   errors: ['checkpoint_not_found', 'checkpoints_not_supported', 'archive_error'],
   async handle({ params, person }, services) {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
 import { closestName } from '#base/closest-name.ts';
@@ -27,8 +28,8 @@ export function readInput(route: Route): Step {
   const schema =
     route.body === undefined || route.body === 'stream' || 'form' in route.body ? undefined : route.body;
   const read = (event: ChainEvent) => ({
-    params: parse(route.params, event.pathParameters ?? {}, 'path'),
-    query: parse(route.query, queryOf(event, route, known), 'query'),
+    params: optional(route.params, event.pathParameters ?? {}, 'path'),
+    query: optional(route.query, queryOf(event, route, known), 'query'),
     body: undefined,
   });
   if (schema === undefined) return { before: ({ event }) => void (event.input = read(event)) };
@@ -41,7 +42,7 @@ export function readInput(route: Route): Step {
       if (turn !== undefined) await turn;
       const json = parseJson(raw, event.headers, route);
       if (fields !== undefined) checkSpelling(fields, json);
-      event.input = { ...input, body: parse(schema, json, 'body') };
+      event.input = { ...input, body: readFields(schema, json, 'body') };
     },
   };
 }
@@ -59,8 +60,12 @@ function checkSpelling(known: readonly string[], json: unknown): void {
   }
 }
 
-function parse(schema: z.ZodType | undefined, value: unknown, where: 'path' | 'query' | 'body'): unknown {
-  if (schema === undefined) return value;
+function optional(schema: z.ZodType | undefined, value: unknown, where: 'path' | 'query'): unknown {
+  return schema === undefined ? value : readFields(schema, value, where);
+}
+
+/** @throws PortholeError `invalid_request` naming every invalid field */
+export function readFields<T>(schema: z.ZodType<T>, value: unknown, where: 'path' | 'query' | 'body'): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   throw new PortholeError('invalid_request', describeProblems(result.error, value, where, schema));
@@ -130,17 +135,25 @@ function parseJson(raw: string, headers: HttpEvent['headers'], { bridge, malform
     throw unsupportedType('JSON', type, 'send Content-Type: application/json.');
   }
   checkNotCompressed(headers);
+  if (bridge !== true) return readJson(raw);
+  try {
+    return JSON.parse(raw);
+  } catch {
+    if (malformedBody === 'ignored') return {};
+    throw new PortholeError('invalid_request', 'Invalid JSON body');
+  }
+}
+
+/** @throws PortholeError `invalid_request` */
+export function readJson(raw: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(raw);
   } catch (error) {
-    if (malformedBody === 'ignored') return {};
-    const what = bridge === true ? '' : whereInvalid(raw, error as Error);
-    throw new PortholeError('invalid_request', `Invalid JSON body${what}`);
+    throw new PortholeError('invalid_request', `Invalid JSON body${whereInvalid(raw, error as Error)}`);
   }
   // Only an escape can make a lone surrogate: the body is UTF-8.
-  if (bridge === true || !/\\ud/i.test(raw)) return value;
-  const field = illFormedField(value);
+  const field = /\\ud/i.test(raw) ? illFormedField(value) : undefined;
   if (field === undefined) return value;
   throw new PortholeError(
     'invalid_request',
@@ -205,15 +218,20 @@ async function readBody(event: HttpEvent, most: number): Promise<string> {
   if (announced === '0' || (announced === undefined && event.headers['transfer-encoding'] === undefined))
     return '';
   if (Number(announced) > most) throw tooLarge(most);
-  const limit = { bytes: most, tooLarge: () => tooLarge(most), cutOff };
-  const body = limitedStream(event.bodyStream(), limit);
+  return utf8(await readBytes(event.bodyStream(), most));
+}
+
+/** @throws PortholeError `payload_too_large`, `invalid_request` for a body that is cut off */
+export async function readBytes(stream: Readable, most: number): Promise<Buffer> {
+  const body = limitedStream(stream, { bytes: most, tooLarge: () => tooLarge(most), cutOff });
   const pieces: Buffer[] = [];
   // The consumers of node:stream make a Blob, which is read in other turns of the event loop.
   for await (const piece of body as AsyncIterable<Buffer>) pieces.push(piece);
-  return utf8(Buffer.concat(pieces));
+  return Buffer.concat(pieces);
 }
 
-function utf8(bytes: Buffer): string {
+/** @throws PortholeError `invalid_request` */
+export function utf8(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
   throw new PortholeError('invalid_request', 'The body is not valid UTF-8: JSON must be.');
 }

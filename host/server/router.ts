@@ -1,8 +1,9 @@
 import findMyWay from 'find-my-way';
 import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
-import { errorResponse } from '#handlers/http/render-errors.ts';
-import type { Method, Route } from '#handlers/route.ts';
+import { e2bErrorShape } from '#handlers/e2b/e2b-errors.ts';
+import { renderError } from '#handlers/http/render-errors.ts';
+import { json, type Method, type Route } from '#handlers/route.ts';
 import type { Logger } from '#handlers/services.ts';
 
 export type Answer = (event: HttpEvent) => HttpResponse | Promise<HttpResponse>;
@@ -119,6 +120,16 @@ export function createRouter({ routes, answerOf, missingPage, log, redact }: Rou
       return entry == null ? [] : [{ method, isBridge: entry.isBridge }];
     });
 
+  const hasE2b = routes.some(({ path }) => path.startsWith(E2B));
+  const missing = (code: 'not_found' | 'method_not_allowed', event: HttpEvent): HttpResponse => {
+    const { rawPath, requestContext } = event;
+    const error = noRoute(code, requestContext.http.method, rawPath);
+    const rendered = renderError(error, requestContext.requestId, log, UNMATCHED, redact);
+    const { status, body } =
+      hasE2b && rawPath.startsWith(E2B) ? e2bErrorShape(rendered.body, rendered.status) : rendered;
+    return json(status, body, rendered.headers);
+  };
+
   const unmatched: Answer = async (event) => {
     const { method } = event.requestContext.http;
     const path = event.rawPath;
@@ -131,13 +142,10 @@ export function createRouter({ routes, answerOf, missingPage, log, redact }: Rou
     if (others.length > 0) {
       const allowed = others.map((each) => each.method);
       // RFC 9110 section 15.5.6: a 405 lists the allowed methods.
-      const error = noRoute('method_not_allowed', method, path);
-      const response = errorResponse(error, event.requestContext.requestId, log, UNMATCHED, redact);
+      const response = missing('method_not_allowed', event);
       return { ...response, headers: { ...response.headers, allow: allowed.join(', ') } };
     }
-    const page = await missingPage(event);
-    if (page === undefined) throw noRoute('not_found', method, path);
-    return page;
+    return (await missingPage(event)) ?? missing('not_found', event);
   };
   const without = {
     route: { operation: UNMATCHED, answer: unmatched },
@@ -171,6 +179,9 @@ interface Entry {
   /** Number of segments before the rest of the path, for a route that takes it. */
   readonly rest: number | undefined;
 }
+
+/** Its clients read errors in their own shape, also of what is not there. */
+const E2B = '/e2b/';
 
 /** Only `find` is used. */
 const NEVER_CALLED = () => undefined;

@@ -1,6 +1,7 @@
 /** What E2B's SDKs call, by clients that are no SDK of E2B and mean no good. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { runLifecyclePass } from '#handlers/ops/scheduled.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
@@ -181,7 +182,8 @@ describe('the data plane', () => {
   });
 
   test.each([
-    ['no JSON', Buffer.from('{'), 'The body is not JSON'],
+    ['no JSON', Buffer.from('{'), 'Invalid JSON body'],
+    ['a field that does not exist', { path: '/workspace', dept: 1 }, 'did you mean "depth"?'],
     ['a path that is a number', { path: 7 }, 'path: '],
     ['a depth that is too large', { path: '/workspace', depth: 1_000 }, 'depth: '],
   ])('names what is wrong: %s', async (_what, body, reason) => {
@@ -195,6 +197,30 @@ describe('the data plane', () => {
     expect([answer.status, answer.json()['code']]).toEqual([501, 'unimplemented']);
   });
 
+  test.each([
+    ['binary Protocol Buffers', { 'content-type': 'application/proto' }],
+    ['a compressed message', { 'content-type': 'application/json', 'content-encoding': 'gzip' }],
+  ])('takes no %s', async (_what, headers) => {
+    const body = gzipSync('{"path": "/workspace"}');
+    const answer = await envd('POST', '/filesystem.Filesystem/ListDir', { body, headers });
+    expect([answer.status, answer.json()['code']]).toEqual([501, 'unimplemented']);
+  });
+
+  test.each([
+    ['a compressed envelope', envelope(1, gzipSync('x'.repeat(9_999_999))), 'flags are 1'],
+    ['trailers', Buffer.concat([envelope(0, '{}'), envelope(2, '{}')]), 'it announces 2 bytes, and 9 came'],
+    ['a length of 4 GiB', envelope(0, '{}', 0xff_ff_ff_ff), 'announces 4294967295 bytes'],
+    ['no bytes', Buffer.alloc(0), 'it has 0 bytes'],
+    ['a message that is no JSON', envelope(0, '{'), 'Invalid JSON body'],
+    ['an unknown field', envelope(0, '{"process": {"cmd": "true", "shell": true}}'), 'unknown field "shell"'],
+  ])('starts nothing of %s', async (_what, body, reason) => {
+    const headers = { 'content-type': 'application/connect+json' };
+    const answer = await envd('POST', '/process.Process/Start', { body, headers });
+    expect(answer.text).toContain('"code":"invalid_argument"');
+    expect(answer.text).toContain(JSON.stringify(reason).slice(1, -1));
+    expect(answer.text).not.toContain('"start"');
+  });
+
   test('refuses a message that is larger than a message may be', async () => {
     const body = Buffer.alloc(3_000_000, ' ');
     const answer = await envd('POST', '/process.Process/List', { body });
@@ -202,13 +228,17 @@ describe('the data plane', () => {
   });
 });
 
+/** An envelope of the Connect protocol. @param length that it announces */
+function envelope(flags: number, message: string | Buffer, length = message.length): Buffer {
+  const head = Buffer.from([flags, 0, 0, 0, 0]);
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, Buffer.from(message)]);
+}
+
 /** Runs a command to its end, and returns the envelopes as text. */
 async function start(message: object): Promise<string> {
-  const text = Buffer.from(JSON.stringify(message));
-  const head = Buffer.alloc(5);
-  head.writeUInt32BE(text.length, 1);
   const answer = await envd('POST', '/process.Process/Start', {
-    body: Buffer.concat([head, text]),
+    body: envelope(0, Buffer.from(JSON.stringify(message))),
     headers: { 'content-type': 'application/connect+json' },
   });
   return answer.text;

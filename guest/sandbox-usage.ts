@@ -1,0 +1,80 @@
+/** What the sandbox uses: of its cgroup where that is visible inside, else of its processes. */
+import { readdirSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
+import type { UsageReport } from '../protocol/guest/usage-protocol.ts';
+import { cpuTicksOf, memoryLimit, readText, residentBytes, TICK_MS } from './process-usage.ts';
+import { type Handler, type Routes, sendJson } from './router.ts';
+
+const CGROUP = '/sys/fs/cgroup';
+const MIB = 2 ** 20;
+
+/** CPU time since the start, and memory. */
+interface Reading {
+  readonly cpuMs: number;
+  readonly memoryBytes: number;
+  readonly cacheBytes: number | null;
+}
+
+/** A line `name number` of a file of the cgroup. */
+function numberIn(file: string, name: string): number | undefined {
+  const found = new RegExp(`^${name} (\\d+)$`, 'm').exec(readText(`${CGROUP}/${file}`) ?? '')?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+/** Undefined in the root cgroup, which has no `memory.current`, and in cgroup v1. */
+function readCgroup(): Reading | undefined {
+  const all = readText(`${CGROUP}/memory.current`);
+  const cpuUs = numberIn('cpu.stat', 'usage_usec');
+  const cacheBytes = numberIn('memory.stat', 'file');
+  if (all === undefined || cpuUs === undefined || cacheBytes === undefined) return undefined;
+  return { cpuMs: cpuUs / 1_000, memoryBytes: Math.max(0, Number(all) - cacheBytes), cacheBytes };
+}
+
+/** Of all processes in the PID namespace, with the CPU time of those that have ended. */
+function readProcesses(): Reading {
+  let ticks = 0;
+  let memoryBytes = 0;
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const used = cpuTicksOf(Number(name));
+    ticks += used === undefined ? 0 : used.own + used.children;
+    memoryBytes += residentBytes(Number(name));
+  }
+  return { cpuMs: ticks * TICK_MS, memoryBytes, cacheBytes: null };
+}
+
+const readNow = (): Reading => readCgroup() ?? readProcesses();
+
+/** Shortest time that CPUs are measured over, in ms; the first answer waits for its own. */
+const MIN_MS = 1_000;
+const FIRST_MS = 200;
+
+/** `/v1/usage`. @param memoryMb the limit, where the cgroup is not visible */
+export function usageRoutes(workspace: string, memoryMb: number | undefined): Routes<Handler> {
+  const sample = () => ({ at: performance.now(), cpuMs: readNow().cpuMs });
+  let recent: ReturnType<typeof sample> | undefined;
+  let before: ReturnType<typeof sample> | undefined;
+  return {
+    'GET /v1/usage': async (_request, response) => {
+      if (before === undefined) {
+        before = recent = sample();
+        await setTimeout(FIRST_MS);
+      }
+      const { memoryBytes, cacheBytes, cpuMs } = readNow();
+      const at = performance.now();
+      if (recent === undefined || at - recent.at >= MIN_MS)
+        [before, recent] = [recent ?? before, { at, cpuMs }];
+      const limitMb = memoryLimit() ?? memoryMb;
+      const disk = await statfs(workspace);
+      sendJson(response, 200, {
+        cpus: Math.max(0, (cpuMs - before.cpuMs) / (at - before.at)),
+        memory_bytes: memoryBytes,
+        cache_bytes: cacheBytes,
+        memory_limit_bytes: limitMb === undefined ? null : Math.round(limitMb * MIB),
+        disk_bytes: disk.blocks * disk.bsize,
+        disk_used_bytes: (disk.blocks - disk.bfree) * disk.bsize,
+      } satisfies UsageReport);
+    },
+  };
+}

@@ -1,0 +1,178 @@
+/** `/files` of E2B's data plane: contents of files of one sandbox. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { posix } from 'node:path';
+import { z } from 'zod';
+import { PortholeError } from '#base/errors.ts';
+import type { Caller } from '#core/callers.ts';
+import { uploadFiles } from '#core/files/upload-files.ts';
+import { changeWorkspaceFile, readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
+import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
+import type { UnreadBody } from '../http/limited-stream.ts';
+import { type MultipartPart, multipartParts } from '../http/multipart.ts';
+import { attachment } from '../http/response-headers.ts';
+import { defineRoute, json, type Received, type Route } from '../route.ts';
+import { GUEST_ERRORS } from '../sandboxes/sandbox-path.ts';
+import type { Services } from '../services.ts';
+import { checkUserName, envd, fromEnvd, RECEIVED_HEADER } from './envd-options.ts';
+import { envdToken } from './envd-token.ts';
+import { readyE2bSandbox } from './find-sandbox.ts';
+import { reachFiles } from './reach-files.ts';
+import { asUploadError, uploadedBody } from './uploaded-body.ts';
+
+const FileQuery = z.object({
+  path: z.string().max(16_384).default(''),
+  username: z.string().max(64).optional(),
+  signature: z.string().max(200).optional(),
+  signature_expiration: z
+    .string()
+    .regex(/^\d{1,12}$/, 'must be seconds since the epoch')
+    .optional(),
+});
+
+/**
+ * A URL of a file that a client has signed with the token of its sandbox: for all who have the URL,
+ * and this one file.
+ */
+async function fromSignedUrl(event: HttpEvent, services: Services): Promise<Received> {
+  const query = FileQuery.safeParse(Object.fromEntries(new URLSearchParams(event.rawQueryString)));
+  const { path, username = '', signature, signature_expiration: expires } = query.data ?? {};
+  if (signature === undefined || event.headers['x-access-token'] !== undefined) return fromEnvd(event);
+  const id = event.headers[RECEIVED_HEADER] ?? '';
+  const record = await services.records.sandboxes.get(id);
+  const refused = () =>
+    new PortholeError('unauthorized', 'The signature of the URL is not valid, or has expired');
+  if (record === undefined) throw refused();
+  const token = await envdToken(services, record);
+  const operation = event.requestContext.http.method === 'GET' ? 'read' : 'write';
+  const text = [path, operation, username, token, ...(expires === undefined ? [] : [expires])].join(':');
+  const wanted = `v1_${createHash('sha256').update(text).digest('base64').replaceAll('=', '')}`;
+  const [ours, given] = [Buffer.from(wanted), Buffer.from(signature)];
+  const isOurs = ours.length === given.length && timingSafeEqual(ours, given);
+  const isOver = expires !== undefined && Number(expires) * 1_000 < services.clock.now().getTime();
+  if (!isOurs || isOver) throw refused();
+  return fromEnvd({ headers: { ...event.headers, 'x-access-token': token } });
+}
+
+const readRoute = defineRoute('e2bReadFile', 'GET', '/e2b/envd/files', {
+  ...envd,
+  summary: 'Read a file',
+  receives: fromSignedUrl,
+  delegates: { scope: 'fs:read', enforces: 'paths' },
+  query: FileQuery,
+  streams: true,
+  responses: { 200: { description: 'Its bytes', contentType: 'application/octet-stream' } },
+  errors: [...GUEST_ERRORS, 'path_outside_workspace', 'workspace_read_not_found'],
+  async handle({ params, query, caller, signal }, services) {
+    checkUserName(query.username);
+    const { path, sandboxes } = reachFiles(services, { caller, sandboxId: params.id }, query.path);
+    const { id } = await readyE2bSandbox(services, caller, params.id);
+    const { content, size } = await readWorkspaceFile({ sandboxes }, id, path, signal);
+    return {
+      statusCode: 200,
+      headers: {
+        'content-type': 'application/octet-stream',
+        'content-disposition': attachment(posix.basename(path)),
+        'x-content-type-options': 'nosniff',
+        'content-length': String(size),
+      },
+      body: content,
+    };
+  },
+});
+
+const LIMITS = { fields: 0, fieldBytes: 0, files: 1_000, fileBytes: Infinity, totalBytes: Infinity };
+
+const writeRoute = defineRoute('e2bWriteFiles', 'POST', '/e2b/envd/files', {
+  ...envd,
+  summary: 'Write files',
+  description: 'A form with files, or the bytes of one as application/octet-stream.',
+  receives: fromSignedUrl,
+  class: 'heavy',
+  delegates: { scope: 'fs:write' },
+  query: FileQuery,
+  body: 'stream',
+  streams: true,
+  responses: {
+    200: {
+      description: 'What was written',
+      schema: z.array(z.object({ name: z.string(), path: z.string(), type: z.literal('file') })),
+    },
+  },
+  errors: [...GUEST_ERRORS, 'path_outside_workspace', 'payload_too_large', 'disk_full'],
+  async handle(request, services): Promise<HttpResponse> {
+    const { params, query, caller, signal } = request;
+    checkUserName(query.username);
+    checkNoMetadata(request.headers);
+    const { id } = await readyE2bSandbox(services, caller, params.id);
+    const at = { caller, sandboxId: id };
+    const { headers, stream } = uploadedBody(request);
+    const isForm = /^multipart\/form-data/i.test(headers['content-type'] ?? '');
+    try {
+      if (isForm) return json(200, await writeForm(services, at, query.path, { headers, stream }, signal));
+      const { path, shown, sandboxes, isTemporary } = reachFiles(services, at, query.path);
+      if (isTemporary) await writeWorkspaceFile({ sandboxes }, id, path, stream(), { signal });
+      else await changeWorkspaceFile(services, { ...at, path }, stream(), signal);
+      return json(200, [toWritten(shown(path))]);
+    } catch (error) {
+      throw asUploadError(error);
+    }
+  },
+});
+
+/** Extended attributes that clients set on files. @throws PortholeError `invalid_request` */
+function checkNoMetadata(headers: HttpEvent['headers']): void {
+  const found = Object.keys(headers).find((name) => name.startsWith('x-metadata-'));
+  if (found === undefined) return;
+  throw new PortholeError('invalid_request', `${found}: metadata of files is not supported`, {
+    remedy: 'leave it out.',
+  });
+}
+
+/** Files of a form: all or none. @param only of a single file; empty: each part has its path */
+async function writeForm(
+  services: Services,
+  at: { readonly caller: Caller; readonly sandboxId: string },
+  only: string,
+  form: UnreadBody,
+  signal: AbortSignal | undefined,
+) {
+  const parts = multipartParts(form, LIMITS);
+  const first = await parts.next();
+  if (first.done === true) throw new PortholeError('invalid_request', 'There is no file in the form');
+  const reachPart = ({ filename }: MultipartPart) =>
+    reachFiles(services, at, only === '' ? (filename ?? '') : only);
+  const { sandboxes, isTemporary, publish } = reachPart(first.value);
+  const names: string[] = [];
+  async function* files() {
+    for (
+      let next: IteratorResult<MultipartPart, void> = first;
+      next.done !== true;
+      next = await parts.next()
+    ) {
+      const { path, shown, isTemporary: isThere } = reachPart(next.value);
+      if (isThere !== isTemporary) {
+        throw new PortholeError('invalid_request', 'The form has files of /tmp and of the workspace', {
+          remedy: 'send two forms.',
+        });
+      }
+      names.push(shown(path));
+      yield { filename: posix.relative(ROOT, path), stream: next.value.stream };
+    }
+  }
+  try {
+    const written = await uploadFiles({ sandboxes }, at.sandboxId, ROOT, files(), signal);
+    for (const { path } of written) publish('file_written', path);
+    return names.map(toWritten);
+  } finally {
+    // An unread rest must not block the connection. Its error is that of the upload.
+    void parts.return().catch(() => undefined);
+  }
+}
+
+const ROOT = '/workspace';
+
+function toWritten(path: string) {
+  return { name: posix.basename(path), path, type: 'file' };
+}
+
+export const envdFileRoutes: readonly Route[] = [readRoute, writeRoute];
