@@ -22,6 +22,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   guest: ['base', 'protocol', 'proxy'],
   console: ['base/plain-text.ts', 'client/loopback-url.ts', 'client/streams', 'protocol/preview-words.ts'],
   client: [],
+  integrations: [],
   agent: [],
   host: ['base', 'protocol', 'core', 'handlers', 'adapters', 'proxy'],
   'host/config': ['base', 'protocol', 'core', 'adapters'],

@@ -13,6 +13,7 @@ export const FOLDERS: readonly string[] = [
   'handlers',
   'host',
   'infra',
+  'integrations',
   'policies',
   'python',
   'protocol',

@@ -19,6 +19,7 @@ const FOLDERS = [
   'handlers',
   'host',
   'infra',
+  'integrations',
   'policies',
   'python',
 ];

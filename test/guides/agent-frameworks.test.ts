@@ -9,6 +9,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { agentPackages, agentsMissing } from './coding-agents.ts';
 import { guideBlock } from './guide-page.ts';
+import { integrationProject, integrationsMissing } from '#test/integrations/integration-packages.ts';
 import { approveAndVisit, LOOPBACK_ONLY, MCP_SCRIPT, PAGE, type Program, runProgram } from './guided-run.ts';
 import { type ScriptedCall, startScriptedModel } from './scripted-model.ts';
 
@@ -58,12 +59,12 @@ async function guide(
 }
 
 /** A program in a new folder, beside its packages. */
-async function typescript(page: string, packages: string): Promise<Omit<Program, 'cwd' | 'env'>> {
+async function typescript(page: string, packages: string, index = 0): Promise<Omit<Program, 'cwd' | 'env'>> {
   const project = await mkdtemp(join(folder, 'project-'));
   await symlink(packages, join(project, 'node_modules'));
   await writeFile(join(project, 'package.json'), '{"type": "module"}');
   const file = join(project, 'agent.ts');
-  await writeFile(file, guideBlock(page, 'typescript'));
+  await writeFile(file, guideBlock(page, 'typescript', index));
   return { command: process.execPath, args: ['--disable-warning=ExperimentalWarning', file] };
 }
 
@@ -74,6 +75,29 @@ test('runs the TypeScript program of the guide of OpenAI Agents', async () => {
 suite('a guide in TypeScript', agentsMissing, () => {
   test.each(['ai-sdk', 'langgraph-typescript'])('runs the program of %s', async (page) => {
     await guide(MCP_SCRIPT, await typescript(page, agentPackages));
+  });
+});
+
+/** As a page of the guides. */
+const ADAPTERS = '../../integrations/README';
+
+suite('a program of the page of adapters', integrationsMissing, () => {
+  let packages: string;
+  const show = { tool: 'show', input: { command: 'python3 -m http.server 3000', port: 3000 } };
+
+  beforeAll(async () => {
+    packages = join(await integrationProject(folder), 'node_modules');
+  });
+
+  test('runs the tools of bash-tool', async () => {
+    const write = { tool: 'writeFile', input: { path: 'index.html', content: PAGE } };
+    const look = { tool: 'bash', input: { command: 'cat index.html' } };
+    await guide([write, look, show], await typescript(ADAPTERS, packages, 0));
+  });
+
+  test('runs a deep agent', async () => {
+    const write = { tool: 'write_file', input: { file_path: '/workspace/index.html', content: PAGE } };
+    await guide([write, show], await typescript(ADAPTERS, packages, 1));
   });
 });
 
