@@ -14,7 +14,7 @@ export interface FileEntry extends Omit<FileStat, 'size' | 'mtime'> {
   readonly mtime: Date | null;
 }
 
-export function fileEntryOf({ path, type, size, mtime, mode, target }: FileStat): FileEntry {
+export function fileEntryOf({ path, type, size, mtime, mode, target, metadata }: FileStat): FileEntry {
   return {
     path,
     name: path.slice(path.lastIndexOf('/') + 1),
@@ -23,6 +23,7 @@ export function fileEntryOf({ path, type, size, mtime, mode, target }: FileStat)
     mtime: mtime >= FIRST_SECOND && mtime <= LAST_SECOND ? new Date(mtime * 1_000) : null,
     mode,
     ...(target !== undefined && { target }),
+    ...(metadata !== undefined && { metadata }),
   };
 }
 
@@ -35,15 +36,18 @@ export async function statWorkspaceFile(
   sandboxId: string,
   path: string,
   signal?: AbortSignal,
+  hasMetadata = false,
 ): Promise<FileEntry> {
-  const absolute = resolveWorkspacePath(path, 'path');
-  const call = { method: 'GET', path: `/v1/stat?${query({ path: absolute })}` } as const;
+  const fields = { path: resolveWorkspacePath(path, 'path'), ...(hasMetadata && METADATA) };
+  const call = { method: 'GET', path: `/v1/stat?${query(fields)}` } as const;
   return readAgain(
     async () =>
       fileEntryOf(await jsonAnswer(await sandboxes.callGuest(sandboxId, call, signal), sandboxId, fileStat)),
     signal,
   );
 }
+
+const METADATA = { metadata: 'true' } as const;
 
 /** The seconds that RFC 3339 can represent: years 0000 to 9999. */
 const FIRST_SECOND = -62_167_219_200;
@@ -61,6 +65,8 @@ interface ListOptions {
   readonly most: number;
   /** Names of folders to leave out. @default none */
   readonly skipped?: readonly string[] | undefined;
+  /** @default false */
+  readonly hasMetadata?: boolean | undefined;
 }
 
 interface ListedFiles {
@@ -78,11 +84,11 @@ export async function listWorkspaceFiles(
   { sandboxes }: { readonly sandboxes: GuestProvider },
   sandboxId: string,
   path: string,
-  { depth, most, skipped = [] }: ListOptions,
+  { depth, most, skipped = [], hasMetadata = false }: ListOptions,
   signal?: AbortSignal,
 ): Promise<ListedFiles> {
   const folder = resolveWorkspacePath(path, 'path');
-  const fields = new URLSearchParams({ path: folder, depth: String(depth) });
+  const fields = new URLSearchParams({ path: folder, depth: String(depth), ...(hasMetadata && METADATA) });
   for (const name of skipped) fields.append('skip', name);
   const call = { method: 'GET', path: `/v1/list?${fields.toString()}` } as const;
   const limits = { item: fileStat, end: listEnd, most: MAX_LISTED, mostChars: MAX_LISTED_CHARS, ...LISTING };

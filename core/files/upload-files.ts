@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import { frameHead } from '#base/frames.ts';
-import { MAX_UPLOAD_FRAME, UPLOAD } from '#protocol/guest/files-protocol.ts';
+import { type FileMetadata, MAX_UPLOAD_FRAME, UPLOAD } from '#protocol/guest/files-protocol.ts';
 import { PortholeError } from '#base/errors.ts';
 import { done, type GuestProvider, query, send, UNPACKS_WITHIN_MS } from './guest-files.ts';
+import { metadataField } from './workspace-files.ts';
 import { resolveWorkspacePath } from '#base/workspace-path.ts';
 
 export interface UploadedFile {
@@ -33,12 +34,13 @@ export async function uploadFiles(
   path: string,
   files: AsyncIterable<UploadedFile>,
   signal?: AbortSignal,
+  metadata?: FileMetadata,
 ): Promise<readonly WrittenFile[]> {
   const folder = resolveWorkspacePath(path, 'path');
   const written: WrittenFile[] = [];
   const call = {
     method: 'POST',
-    path: `/v1/upload?${query({ path: folder })}`,
+    path: `/v1/upload?${query({ path: folder, ...metadataField(metadata) })}`,
     answerWithin: UNPACKS_WITHIN_MS,
   } as const;
   // A byte stream would copy buffered pieces into one, which is garbage that V8 collects late.

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import type { FileMetadata } from '#protocol/guest/files-protocol.ts';
 import { newDetailId } from '#protocol/guest/details-protocol.ts';
 import { type Caller, performerOf } from '../callers.ts';
 import { PortholeError } from '#base/errors.ts';
@@ -101,6 +102,8 @@ interface WriteOptions {
   readonly signal?: AbortSignal | undefined;
   /** The guest keeps what was changed under this id: 32 hex digits. */
   readonly detailId?: string | undefined;
+  /** @default none */
+  readonly metadata?: FileMetadata | undefined;
 }
 
 /**
@@ -113,12 +116,21 @@ export async function writeWorkspaceFile(
   sandboxId: string,
   path: string,
   content: Readable,
-  { signal, detailId }: WriteOptions = {},
+  { signal, detailId, metadata }: WriteOptions = {},
 ): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
-  const fields = { path: absolute, ...(detailId !== undefined && { detail_id: detailId }) };
+  const fields = {
+    path: absolute,
+    ...(detailId !== undefined && { detail_id: detailId }),
+    ...metadataField(metadata),
+  };
   const call = { method: 'PUT', path: `/v1/files?${query(fields)}` } as const;
   await send(sandboxes, sandboxId, call, content, done, signal);
+}
+
+/** For a request that writes files. */
+export function metadataField(metadata: FileMetadata | undefined): { readonly metadata?: string } {
+  return metadata === undefined ? {} : { metadata: JSON.stringify(metadata) };
 }
 
 /** Writes a file for a caller, and publishes that with the id under which the change is kept. */
@@ -127,9 +139,10 @@ export async function changeWorkspaceFile(
   { caller, sandboxId, path }: { readonly caller: Caller; readonly sandboxId: string; readonly path: string },
   content: Readable,
   signal?: AbortSignal,
+  metadata?: FileMetadata,
 ): Promise<void> {
   const detailId = newDetailId();
-  await writeWorkspaceFile(deps, sandboxId, path, content, { signal, detailId });
+  await writeWorkspaceFile(deps, sandboxId, path, content, { signal, detailId, metadata });
   deps.publisher.publish(sandboxId, 'file_written', {
     path: resolveWorkspacePath(path, 'path'),
     detail: detailId,

@@ -38,7 +38,8 @@ const library = ofLibrary((libc) => {
   };
 });
 
-function cString(name: string): string | Buffer {
+/** @param name bytes as Latin-1 */
+export function cString(name: string): string | Buffer {
   return NOT_ASCII.test(name) ? Buffer.from(`${name}\0`, 'latin1') : name;
 }
 

@@ -5,6 +5,8 @@ import { belowWorkspace, resolveWorkspacePath } from '../../base/workspace-path.
 import { PortholeError } from '../../base/errors.ts';
 import { unlessAborted } from '../../base/concurrency.ts';
 import {
+  type FileMetadata,
+  fileMetadata,
   mkdirRequest,
   MAX_CHANGED,
   MAX_LISTED,
@@ -52,7 +54,9 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     whole ??= new Workspace(root);
     const limits = headers[PATHS_HEADER];
     if (limits === undefined) return whole;
-    return whole.limitedTo(parse(fromJson(String(limits)), limitPaths));
+    // Header values are bytes.
+    const text = Buffer.from(String(limits), 'latin1').toString('utf8');
+    return whole.limitedTo(parse(fromJson(text, PATHS_HEADER), limitPaths));
   };
   return {
     'GET /v1/files': (request, response, context) =>
@@ -61,7 +65,8 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
       const asked = url.searchParams.get('detail_id');
       const id = asked === null ? undefined : parse(asked, detailId);
       const recorder = id === undefined ? undefined : new ChangeRecorder();
-      await writeFile(workspaceOf(request), pathOf(url), bodyOf(request), recorder);
+      const options = { ...(recorder !== undefined && { recorder }), metadata: metadataIn(url) };
+      await writeFile(workspaceOf(request), pathOf(url), bodyOf(request), options);
       if (id !== undefined && recorder?.detail !== undefined) details.keep(id, recorder.detail);
       sendJson(response, 200, { ok: true });
     },
@@ -70,12 +75,12 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
       sendJson(response, 200, { ok: true });
     },
     'GET /v1/stat': async (request, response, { url }) => {
-      sendJson(response, 200, await statFile(workspaceOf(request), pathOf(url)));
+      sendJson(response, 200, await statFile(workspaceOf(request), pathOf(url), wantsMetadata(url)));
     },
     'GET /v1/list': async (request, response, { url, signal }) => {
       const depth = wholeNumber(url, 'depth', 1, 16);
       const most = wholeNumber(url, 'most', MAX_LISTED, MAX_LISTED);
-      const options = { depth, most, skipped: skippedIn(url) };
+      const options = { depth, most, skipped: skippedIn(url), hasMetadata: wantsMetadata(url) };
       await sendList(listFiles(workspaceOf(request), pathOf(url), options), response, signal);
     },
     'GET /v1/search': async (request, response, { url, signal }) => {
@@ -119,7 +124,8 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     },
     'POST /v1/upload': async (request, response, { url }) => {
       const folder = belowWorkspace(resolveWorkspacePath(pathOf(url), 'path'));
-      await uploadFiles(workspaceOf(request), Buffer.from(folder).toString('latin1'), bodyOf(request));
+      const name = Buffer.from(folder).toString('latin1');
+      await uploadFiles(workspaceOf(request), name, bodyOf(request), metadataIn(url));
       sendJson(response, 200, { ok: true });
     },
     'GET /v1/tar': (request, response, context) => sendTar(workspaceOf(request), response, context),
@@ -166,12 +172,11 @@ const noWatch = () =>
 
 const utf8 = (name: string): string => Buffer.from(name, 'latin1').toString('utf8');
 
-function fromJson(text: string): unknown {
+function fromJson(text: string, what: string): unknown {
   try {
-    // Header values are bytes.
-    return JSON.parse(Buffer.from(text, 'latin1').toString('utf8'));
+    return JSON.parse(text);
   } catch {
-    throw new GuestError('invalid_request', `${PATHS_HEADER}: must be a JSON array of paths.`);
+    throw new GuestError('invalid_request', `${what}: must be JSON.`);
   }
 }
 
@@ -179,6 +184,14 @@ function pathOf({ searchParams }: URL): string {
   const path = searchParams.get('path');
   if (path === null) throw new GuestError('invalid_request', 'path: name it as a parameter of the query.');
   return path;
+}
+
+const wantsMetadata = ({ searchParams }: URL): boolean => searchParams.get('metadata') === 'true';
+
+/** Of the files that a request writes, as JSON. */
+function metadataIn({ searchParams }: URL): FileMetadata {
+  const text = searchParams.get('metadata');
+  return text === null ? {} : parse(fromJson(text, 'metadata'), fileMetadata);
 }
 
 /** Names as the bytes of a folder's entries: Latin-1. */

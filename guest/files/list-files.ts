@@ -4,6 +4,7 @@ import type { FileStat } from '../../protocol/guest/files-protocol.ts';
 import { at } from './at-calls.ts';
 import {
   type Calls,
+  direct,
   DirectoryWalker,
   entriesIn,
   errno,
@@ -13,11 +14,16 @@ import {
   ignoring,
 } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
+import { metadataOf } from './file-metadata.ts';
 import type { Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
 /** Metadata of one entry; does not follow links. @param path as the caller knows it */
-export function statOf(path: string, stat: Stats, target?: string): FileStat {
+export function statOf(
+  path: string,
+  stat: Stats,
+  { target, metadata }: Pick<FileStat, 'target' | 'metadata'> = {},
+): FileStat {
   return {
     path,
     type: stat.isFile()
@@ -31,17 +37,25 @@ export function statOf(path: string, stat: Stats, target?: string): FileStat {
     mtime: Math.floor(stat.mtimeMs / 1_000),
     mode: stat.mode & 0o7777,
     ...(target !== undefined && { target }),
+    ...(metadata !== undefined && { metadata }),
   };
 }
 
+/** A bucket has no metadata of ours, and may keep its callers waiting. */
+function metadataIn(calls: Calls, folder: number, name: string): FileStat['metadata'] {
+  return calls === direct ? metadataOf(folder, name) : undefined;
+}
+
 /** @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request` */
-export async function statFile(workspace: Workspace, path: string): Promise<FileStat> {
+export async function statFile(workspace: Workspace, path: string, hasMetadata = false): Promise<FileStat> {
   const absolute = resolveWorkspacePath(path, 'path');
   try {
     using place = await workspace.walk(path, { last: 'keep' });
     if (place.stat === undefined) throw notFound(absolute, 'entry');
-    const target = await targetOf(place.calls, at(place.directory, place.name), place.stat);
-    return statOf(absolute, place.stat, target);
+    const { calls, directory, name } = place;
+    const target = await targetOf(calls, at(directory, name), place.stat);
+    const metadata = hasMetadata ? metadataIn(calls, directory, name) : undefined;
+    return statOf(absolute, place.stat, { target, metadata });
   } catch (error) {
     throw failure(error, path, 'read');
   }
@@ -95,6 +109,8 @@ export interface ListOptions {
   readonly most: number;
   /** Names of folders that are left out with all that is in them. @default none */
   readonly skipped?: ReadonlySet<string>;
+  /** @default false */
+  readonly hasMetadata?: boolean;
 }
 
 /**
@@ -106,7 +122,7 @@ export interface ListOptions {
 export async function* listFiles(
   workspace: Workspace,
   path: string,
-  { depth, most, skipped }: ListOptions,
+  { depth, most, skipped, hasMetadata }: ListOptions,
 ): AsyncGenerator<FileStat, boolean, undefined> {
   const { walker, calls } = await openFolder(workspace, path, true);
   const folder = resolveWorkspacePath(path, 'path');
@@ -124,7 +140,8 @@ export async function* listFiles(
       if (count === most) return true;
       count += 1;
       const target = await targetOf(calls, at(directory, name), stat);
-      yield statOf(pathBelow(folder, [...walker.names, name]), stat, target);
+      const metadata = hasMetadata === true ? metadataIn(calls, directory, name) : undefined;
+      yield statOf(pathBelow(folder, [...walker.names, name]), stat, { target, metadata });
       if (stat.isDirectory()) folders.push(name);
     }
     if (walker.names.length + 1 === depth) return false;

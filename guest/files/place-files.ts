@@ -15,6 +15,7 @@ import {
   Yielder,
 } from './descriptors.ts';
 import { failure, invalid } from './failures.ts';
+import { noMetadata } from './file-metadata.ts';
 import { EXACT_MODE, type FolderTimes, type Stage } from './stage.ts';
 import { type Workspace, WalkError } from './workspace.ts';
 import { partialName, PERMISSIONS } from './write-file.ts';
@@ -39,7 +40,8 @@ interface Destination {
  * `workspace_archive_write_error`
  */
 export async function placeFiles(workspace: Workspace, stage: Stage, replacesFiles: boolean): Promise<void> {
-  const placing = new Placing(workspace, replacesFiles, stage.isExact ? stage.folders : new Map());
+  const folders = stage.isExact ? stage.folders : new Map<string, FolderTimes>();
+  const placing = new Placing(workspace, replacesFiles, folders, Object.keys(stage.metadata).length > 0);
   await placing.pass('look', stage);
   await stage.shutFolders((path) => isBelow(path, placing.fresh));
   stage.forgetFolders();
@@ -53,13 +55,20 @@ class Placing {
   readonly #replacesFiles: boolean;
   /** Modes of existing folders, by path in the stage. */
   readonly #folders: ReadonlyMap<string, FolderTimes>;
+  readonly #hasMetadata: boolean;
   readonly #yielder = new Yielder();
   #pass: 'look' | 'move' = 'look';
   #stage!: DirectoryWalker;
   #device = 0;
 
-  constructor(workspace: Workspace, replacesFiles: boolean, folders: ReadonlyMap<string, FolderTimes>) {
+  constructor(
+    workspace: Workspace,
+    replacesFiles: boolean,
+    folders: ReadonlyMap<string, FolderTimes>,
+    hasMetadata: boolean,
+  ) {
     this.#workspace = workspace;
+    this.#hasMetadata = hasMetadata;
     this.#replacesFiles = replacesFiles;
     this.#folders = folders;
   }
@@ -82,7 +91,7 @@ class Placing {
   async #folder(to: Destination): Promise<void> {
     const from = this.#stage.directory;
     const into = to.walker.directory;
-    const isFar = this.#pass === 'move' && (await to.calls.fstat(into)).dev !== this.#device;
+    const isFar = this.#pass === 'move' && (await this.#isFar(into, to.calls));
     const entries = fs.readdirSync(at(from, '.'), { withFileTypes: true, encoding: 'latin1' });
     for (const entry of entries) {
       await this.#yielder.pause();
@@ -101,6 +110,15 @@ class Placing {
     }
   }
 
+  async #isFar(folder: number, calls: Calls): Promise<boolean> {
+    return (await calls.fstat(folder)).dev !== this.#device;
+  }
+
+  /** A copy to another disk would lose it. */
+  async #checkMetadata(into: number, calls: Calls): Promise<void> {
+    if (this.#hasMetadata && (await this.#isFar(into, calls))) throw noMetadata();
+  }
+
   /** Like a write of the file that is there: it keeps its mode, and a link leads to it. */
   async #write(to: Destination, name: string): Promise<void> {
     const names = [...to.start, ...to.walker.names];
@@ -110,9 +128,9 @@ class Placing {
     });
     const { directory: into, calls, stat } = place;
     if (stat?.isDirectory() === true) throw this.#taken(name);
-    if (this.#pass === 'look') return;
+    if (this.#pass === 'look') return this.#checkMetadata(into, calls);
     const from = this.#stage.directory;
-    if ((await calls.fstat(into)).dev !== this.#device) {
+    if (await this.#isFar(into, calls)) {
       return this.#copy(name, into, place.name, calls, stat?.mode);
     }
     if (stat !== undefined) setMode(from, name, stat.mode & PERMISSIONS);
@@ -125,6 +143,7 @@ class Placing {
     if (known === undefined) {
       if (stat !== undefined && !this.#replacesFiles) throw this.#taken(name);
       if (this.#pass === 'look') {
+        await this.#checkMetadata(to.walker.directory, to.calls);
         this.#workspace.check([...to.start, ...to.walker.names, name]);
         this.fresh.add([...this.#stage.names, name].join('/'));
         return;

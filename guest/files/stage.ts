@@ -1,8 +1,10 @@
 import fs from 'node:fs';
 import { PortholeError } from '../../base/errors.ts';
+import type { FileMetadata } from '../../protocol/guest/files-protocol.ts';
 import { at, createFile, makeFifo } from './at-calls.ts';
 import { emptyFolder } from './change-files.ts';
 import { bytesOf, direct, errno, FOLDER, quietly, Yielder, writeNow } from './descriptors.ts';
+import { setMetadata } from './file-metadata.ts';
 import { MASKED, partialName } from './write-file.ts';
 
 /** Open folder descriptors: archives come folder by folder. */
@@ -31,6 +33,8 @@ export class Stage {
   readonly folders = new Map<string, FolderTimes>();
   /** Whether modes are kept as they are in the archive. */
   readonly isExact: boolean;
+  /** Of all files. */
+  readonly metadata: FileMetadata;
   readonly #root: number;
   readonly #keptMode: number;
   readonly #name: string;
@@ -38,8 +42,9 @@ export class Stage {
   #file: { readonly descriptor: number; readonly mtime: number | undefined } | undefined;
 
   /** @param root of the workspace, open */
-  constructor(root: number, keptMode = KEPT_MODE) {
+  constructor(root: number, keptMode = KEPT_MODE, metadata: FileMetadata = {}) {
     this.#root = root;
+    this.metadata = metadata;
     this.isExact = keptMode === EXACT_MODE;
     this.#keptMode = keptMode;
     this.#name = partialName();
@@ -59,8 +64,9 @@ export class Stage {
     const place = this.#place(path);
     const kept = mode & this.#keptMode;
     const descriptor = replacing(place, () => createFile(...place, kept));
-    if (MASKED || this.isExact) fs.fchmodSync(descriptor, kept);
     this.#file = { descriptor, mtime };
+    if (MASKED || this.isExact) fs.fchmodSync(descriptor, kept);
+    setMetadata(descriptor, this.metadata);
   }
 
   write(bytes: Buffer): void {

@@ -7,6 +7,7 @@ import type { Remembered } from '../../base/tar/archive-tree.ts';
 import type { TarHeader } from '../../base/tar/tar-header.ts';
 import { TarValidator } from '../../base/tar/validate-tar.ts';
 import {
+  type FileMetadata,
   MAX_UPLOAD_FRAME,
   MAX_UPLOAD_PATH,
   UPLOAD,
@@ -32,11 +33,12 @@ async function staged(
   replacesFiles: boolean,
   fill: (stage: Stage) => Promise<void>,
   keptMode?: number,
+  metadata?: FileMetadata,
 ): Promise<void> {
   const directory = await workspace.open();
   let stage: Stage | undefined;
   try {
-    stage = new Stage(directory, keptMode);
+    stage = new Stage(directory, keptMode, metadata);
     await fill(stage);
     stage.endFile();
     await placeFiles(workspace, stage, replacesFiles);
@@ -187,8 +189,9 @@ export async function uploadFiles(
   workspace: Workspace,
   folder: string,
   content: AsyncIterable<Buffer>,
+  metadata?: FileMetadata,
 ): Promise<void> {
-  await staged(workspace, false, async (stage) => {
+  const fill = async (stage: Stage) => {
     const yielder = new Yielder();
     let isWhole = false;
     for await (const { type, payload, isFirst } of readFrames(content, UPLOAD_FRAMES)) {
@@ -204,7 +207,8 @@ export async function uploadFiles(
       await yielder.pause();
     }
     if (!isWhole) throw malformed();
-  });
+  };
+  await staged(workspace, false, fill, undefined, metadata);
 }
 
 /** A file may have the name of another file's folder. */

@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import { resolveWorkspacePath } from '../../base/workspace-path.ts';
 import { freeBuffer } from '../../base/free-buffer.ts';
+import type { FileMetadata } from '../../protocol/guest/files-protocol.ts';
 import { at, CREATE } from './at-calls.ts';
-import { errno, quietly } from './descriptors.ts';
+import { direct, errno, quietly } from './descriptors.ts';
 import { failure, isFolder } from './failures.ts';
+import { noMetadata, setMetadata } from './file-metadata.ts';
 import type { ChangeRecorder } from './record-change.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -31,7 +33,7 @@ export async function writeFile(
   workspace: Workspace,
   path: string,
   content: AsyncIterable<Buffer>,
-  recorder?: ChangeRecorder,
+  { recorder, metadata = {} }: { readonly recorder?: ChangeRecorder; readonly metadata?: FileMetadata } = {},
 ): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
   const asFailure = (error: unknown) => failure(error, path, 'write');
@@ -64,6 +66,10 @@ export async function writeFile(
     // A bucket gives all of its files one mode, and may refuse another.
     const made = await attempt(() => calls.fstat(file));
     if ((made.mode & PERMISSIONS) !== mode) await attempt(() => fs.fchmodSync(file, mode));
+    if (Object.keys(metadata).length > 0) {
+      if (calls !== direct) throw noMetadata();
+      setMetadata(file, metadata);
+    }
     descriptor = undefined;
     // A bucket receives the contents on close, and may refuse them then.
     await attempt(() => calls.close(file));

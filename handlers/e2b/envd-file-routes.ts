@@ -6,6 +6,7 @@ import { PortholeError } from '#base/errors.ts';
 import type { Caller } from '#core/callers.ts';
 import { uploadFiles } from '#core/files/upload-files.ts';
 import { changeWorkspaceFile, readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
+import { type FileMetadata, fileMetadata, MAX_METADATA_BYTES } from '#protocol/guest/files-protocol.ts';
 import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
 import type { UnreadBody } from '../http/limited-stream.ts';
 import { type MultipartPart, multipartParts } from '../http/multipart.ts';
@@ -95,37 +96,61 @@ const writeRoute = defineRoute('e2bWriteFiles', 'POST', '/e2b/envd/files', {
   responses: {
     200: {
       description: 'What was written',
-      schema: z.array(z.object({ name: z.string(), path: z.string(), type: z.literal('file') })),
+      schema: z.array(
+        z.object({
+          name: z.string(),
+          path: z.string(),
+          type: z.literal('file'),
+          metadata: z.record(z.string(), z.string()).optional(),
+        }),
+      ),
     },
   },
   errors: [...GUEST_ERRORS, 'path_outside_workspace', 'payload_too_large', 'disk_full'],
   async handle(request, services): Promise<HttpResponse> {
     const { params, query, caller, signal } = request;
     checkUserName(query.username);
-    checkNoMetadata(request.headers);
+    const metadata = metadataOf(request.headers);
     const { id } = await readyE2bSandbox(services, caller, params.id);
     const at = { caller, sandboxId: id };
     const { headers, stream } = uploadedBody(request);
     const isForm = /^multipart\/form-data/i.test(headers['content-type'] ?? '');
     try {
-      if (isForm) return json(200, await writeForm(services, at, query.path, { headers, stream }, signal));
+      if (isForm) {
+        const form = { headers, stream };
+        return json(200, await writeForm(services, at, query.path, form, metadata, signal));
+      }
       const { path, shown, sandboxes, isTemporary } = reachFiles(services, at, query.path);
-      if (isTemporary) await writeWorkspaceFile({ sandboxes }, id, path, stream(), { signal });
-      else await changeWorkspaceFile(services, { ...at, path }, stream(), signal);
-      return json(200, [toWritten(shown(path))]);
+      if (isTemporary) await writeWorkspaceFile({ sandboxes }, id, path, stream(), { signal, metadata });
+      else await changeWorkspaceFile(services, { ...at, path }, stream(), signal, metadata);
+      return json(200, [toWritten(shown(path), metadata)]);
     } catch (error) {
       throw asUploadError(error);
     }
   },
 });
 
-/** Extended attributes that clients set on files. @throws PortholeError `invalid_request` */
-function checkNoMetadata(headers: HttpEvent['headers']): void {
-  const found = Object.keys(headers).find((name) => name.startsWith('x-metadata-'));
-  if (found === undefined) return;
-  throw new PortholeError('invalid_request', `${found}: metadata of files is not supported`, {
-    remedy: 'leave it out.',
-  });
+const METADATA_HEADER = 'x-metadata-';
+/** The prefix of their names in the sandbox. */
+const PREFIX_BYTES = 9;
+
+/**
+ * What a client wants to be kept with the files that it writes.
+ * @throws PortholeError `invalid_request`
+ */
+function metadataOf(headers: HttpEvent['headers']): FileMetadata | undefined {
+  const given = Object.entries(headers).flatMap(([name, value = '']) =>
+    name.startsWith(METADATA_HEADER) ? [[name.slice(METADATA_HEADER.length), value] as const] : [],
+  );
+  if (given.length === 0) return undefined;
+  const read = fileMetadata.safeParse(Object.fromEntries(given));
+  const bytes = given.reduce((sum, [key, value]) => sum + PREFIX_BYTES + key.length + value.length, 0);
+  if (read.success && bytes <= MAX_METADATA_BYTES) return read.data;
+  throw new PortholeError(
+    'invalid_request',
+    `X-Metadata-*: names of up to 246 and values of printable ASCII, ${MAX_METADATA_BYTES} bytes in all, are kept`,
+    { remedy: 'send less, or other characters.' },
+  );
 }
 
 /** Files of a form: all or none. @param only of a single file; empty: each part has its path */
@@ -134,6 +159,7 @@ async function writeForm(
   at: { readonly caller: Caller; readonly sandboxId: string },
   only: string,
   form: UnreadBody,
+  metadata: FileMetadata | undefined,
   signal: AbortSignal | undefined,
 ) {
   const parts = multipartParts(form, LIMITS);
@@ -160,9 +186,9 @@ async function writeForm(
     }
   }
   try {
-    const written = await uploadFiles({ sandboxes }, at.sandboxId, ROOT, files(), signal);
+    const written = await uploadFiles({ sandboxes }, at.sandboxId, ROOT, files(), signal, metadata);
     for (const { path } of written) publish('file_written', path);
-    return names.map(toWritten);
+    return names.map((name) => toWritten(name, metadata));
   } finally {
     // An unread rest must not block the connection. Its error is that of the upload.
     void parts.return().catch(() => undefined);
@@ -171,8 +197,8 @@ async function writeForm(
 
 const ROOT = '/workspace';
 
-function toWritten(path: string) {
-  return { name: posix.basename(path), path, type: 'file' };
+function toWritten(path: string, metadata: FileMetadata | undefined) {
+  return { name: posix.basename(path), path, type: 'file', ...(metadata !== undefined && { metadata }) };
 }
 
 export const envdFileRoutes: readonly Route[] = [readRoute, writeRoute];

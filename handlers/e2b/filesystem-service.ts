@@ -75,12 +75,13 @@ function toEntryInfo(entry: FileEntry, shown: (path: string) => string) {
     owner: USER,
     group: USER,
     ...(entry.mtime !== null && { modifiedTime: entry.mtime.toISOString() }),
+    ...(entry.metadata !== undefined && { metadata: entry.metadata }),
     ...(entry.target !== undefined && { symlinkTarget: posix.resolve(posix.dirname(path), entry.target) }),
   };
 }
 
 async function infoOf({ sandboxes, shown }: ReachedFiles, { sandboxId, signal }: EnvdCall, path: string) {
-  return toEntryInfo(await statWorkspaceFile({ sandboxes }, sandboxId, path, signal), shown);
+  return toEntryInfo(await statWorkspaceFile({ sandboxes }, sandboxId, path, signal, true), shown);
 }
 
 /** Of a symbolic link, E2B has the type of its target. */
@@ -106,7 +107,7 @@ export const FILESYSTEM_CALLS = {
   async ListDir(services: Services, call: EnvdCall, message: unknown) {
     const { path: asked, depth } = readFields(List, message, 'body');
     const { path, shown, sandboxes } = reachFiles(services, call, asked);
-    const options = { depth: Math.max(depth, 1), most: MAX_ENTRIES };
+    const options = { depth: Math.max(depth, 1), most: MAX_ENTRIES, hasMetadata: true };
     const { entries, isCut } = await listWorkspaceFiles(
       { sandboxes },
       call.sandboxId,

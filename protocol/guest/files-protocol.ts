@@ -29,6 +29,16 @@ export const FILE_REFUSALS = [
 const path = z.string().check(z.minLength(1), z.maxLength(16_384));
 
 /** `GET /v1/stat`, and each line of `GET /v1/list` but the last. Links are not followed. */
+/** Of all metadata of a file, names with their prefix. */
+export const MAX_METADATA_BYTES = 4_096;
+
+/** Printable ASCII, as E2B has it. */
+export const fileMetadata = z.record(
+  z.string().check(z.regex(/^[\x21-\x7e]{1,246}$/)),
+  z.string().check(z.regex(/^[\x20-\x7e]*$/), z.maxLength(MAX_METADATA_BYTES)),
+);
+export type FileMetadata = z.infer<typeof fileMetadata>;
+
 export const fileStat = z.object({
   /** Absolute, below /workspace; invalid UTF-8 becomes U+FFFD. */
   path,
@@ -41,6 +51,8 @@ export const fileStat = z.object({
   mode: z.int().check(z.gte(0), z.lte(0o7777)),
   /** Where a symbolic link leads, as it is written there. */
   target: z.optional(z.string().check(z.maxLength(16_384))),
+  /** Only if it was asked for with `metadata=true`, and there is any. */
+  metadata: z.optional(fileMetadata),
 });
 export type FileStat = z.infer<typeof fileStat>;
 

@@ -156,13 +156,63 @@ describe('an upload', () => {
     expect((await form()).status).toBe(400);
     expect((await read('mixed/a')).status).toBe(404);
   });
+});
 
-  test('has no metadata, and says so', async () => {
-    const answer = await write('a.txt', 'a', { 'x-metadata-author': 'me' });
-    expect([answer.status, answer.json()['message']]).toEqual([
-      400,
-      expect.stringContaining('x-metadata-author'),
-    ]);
+describe('metadata of a file', () => {
+  const headers = { 'x-metadata-author': 'me', 'x-metadata-Purpose': 'a test' };
+  const metadata = { author: 'me', purpose: 'a test' };
+  const stat = async (path: string) => (await files('Stat', { path })).json()['entry'];
+
+  test.each(['noted.txt', '/tmp/noted.txt'])('is kept, and moves with it: %s', async (path) => {
+    expect((await write(path, 'a', headers)).json()).toMatchObject([{ metadata }]);
+    expect(await stat(path)).toMatchObject({ metadata });
+    const listed = await files('ListDir', { path: path.startsWith('/') ? '/tmp' : '/workspace' });
+    const entries = listed.json<{ entries: { name: string }[] }>().entries;
+    expect(entries.find(({ name }) => name === 'noted.txt')).toMatchObject({ metadata });
+    const moved = await files('Move', { source: path, destination: `${path}.moved` });
+    expect(moved.json()['entry']).toMatchObject({ metadata });
+    expect((await write(`${path}.moved`, 'b')).json()).toMatchObject([{ type: 'file' }]);
+    expect(await stat(`${path}.moved`)).not.toHaveProperty('metadata');
+  });
+
+  test('is that of all files of a form, also of those that are there', async () => {
+    await write('forms/old', 'old', { 'x-metadata-stale': 'yes' });
+    const parts = ['forms/old', 'forms/new/er', '/home/user/forms/link'].map(
+      (path) => `--x\r\nContent-Disposition: form-data; name="file"; filename="${path}"\r\n\r\n${path}\r\n`,
+    );
+    await run('touch target; ln -sfn ../target forms/link', '/workspace');
+    const answer = await envd('POST', '/files', {
+      body: Buffer.from(`${parts.join('')}--x--\r\n`),
+      headers: { 'content-type': 'multipart/form-data; boundary=x', ...headers },
+    });
+    expect(answer.json()).toMatchObject([{ metadata }, { metadata }, { metadata }]);
+    for (const path of ['forms/old', 'forms/new/er', 'target']) {
+      expect([path, await stat(path)]).toEqual([path, expect.objectContaining({ metadata })]);
+    }
+  });
+
+  test('that a command sets is shown as far as it is text, and not too large', async () => {
+    const set = (name: string, value: string) => `os.setxattr('/workspace/odd', 'user.${name}', ${value});`;
+    const sets = [
+      set('e2b.good', "b'yes'"),
+      set('e2b.bytes', "b'\\xff'"),
+      set('e2b.line', "b'a\\nb'"),
+      set('other', "b'no'"),
+      set('e2b.a', "b'x' * 3000"),
+    ];
+    await run(`echo > /workspace/odd; python3 -c "import os; ${sets.join(' ')}"`);
+    expect(await stat('odd')).toMatchObject({ metadata: { good: 'yes', a: 'x'.repeat(3_000) } });
+  });
+
+  test.each([
+    ['a value that is not ASCII', { 'x-metadata-a': 'é' }],
+    ['more than 4 KiB', { 'x-metadata-a': 'x'.repeat(4_090) }],
+    ['a name of 247 bytes', { [`x-metadata-${'a'.repeat(247)}`]: 'x' }],
+    ['no name', { 'x-metadata-': 'x' }],
+  ])('with %s is refused, and nothing is written', async (_what, odd) => {
+    const answer = await write('refused.txt', 'a', odd);
+    expect([answer.status, answer.json()['message']]).toEqual([400, expect.stringContaining('X-Metadata-*')]);
+    expect((await read('refused.txt')).status).toBe(404);
   });
 });
 
