@@ -6,7 +6,8 @@ import { isInCluster } from '#adapters/kubernetes/client/cluster-access.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { WakingClock } from '#base/clock-and-ids.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
-import { TrustedProxies } from '#proxy/client-address.ts';
+import { clientAddress, TrustedProxies } from '#proxy/client-address.ts';
+import { openPort } from '#core/previews/open-port.ts';
 import { zoneNames } from '#core/previews/preview-limits.ts';
 import type { CleaningReport } from '#core/editor/tool-snapshots.ts';
 import { cleanEditorSnapshots } from '#handlers/editor/clean-editor-snapshots.ts';
@@ -24,6 +25,7 @@ import { createFront } from './server/front.ts';
 import { createFunctionHost } from './server/function-host.ts';
 import { HOST_ROUTES } from './server/host-routes.ts';
 import { isWildcard, knownHosts } from './server/known-hosts.ts';
+import { withPortOpenings } from './server/port-openings.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { openServices, type OpenServices } from './open-services.ts';
 import { servedRoutes } from './server/router.ts';
@@ -77,7 +79,18 @@ export async function startHost(
     const open = await openServices({ config, log, clock, metrics, stopping: stopping.signal });
     opened.defer(() => open.close());
     const { services, platform, broker, folder } = open;
-    const { gateway } = platform;
+    const trustedProxies = new TrustedProxies(config.trustedProxies);
+    const ports = config.featuresOff.has('e2b') ? undefined : platform.plane.ports;
+    const e2bZone = ports && config.preview.zoneSuffix;
+    const gateway =
+      platform.gateway &&
+      withPortOpenings(platform.gateway, {
+        zone: e2bZone,
+        isServed: (port) => ports?.isServed(port) === true,
+        open: (port, token, req) =>
+          openPort(services, port, { token, address: clientAddress(req, trustedProxies) }),
+        log,
+      });
 
     const certificate =
       config.tls === undefined
@@ -88,6 +101,7 @@ export async function startHost(
     const server = createFront({
       gateway,
       zones: zoneNames(config.preview),
+      e2bZone,
       isKnownHost: knownHosts({
         listenHost: config.host,
         publicUrl: config.publicUrl,
@@ -99,7 +113,7 @@ export async function startHost(
         routes,
         services,
         metrics,
-        trustedProxies: new TrustedProxies(config.trustedProxies),
+        trustedProxies,
         publicOrigin: config.publicUrl?.origin,
         redact: secretRedactor(secretsOf(config)),
       }),

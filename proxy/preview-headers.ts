@@ -81,6 +81,9 @@ export const HOP_BY_HOP = [
   'upgrade',
 ] as const;
 
+/** In which clients of E2B send the traffic token of a sandbox. */
+export const TRAFFIC_HEADER = 'e2b-traffic-access-token';
+
 /** Connection-specific headers, and those that only a gateway may set. */
 const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
@@ -93,6 +96,7 @@ const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
   'proxy',
   'proxy-authorization',
   'x-real-ip',
+  TRAFFIC_HEADER,
 ]);
 
 const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([

@@ -20,6 +20,11 @@ export interface PreviewTarget {
    * @default - its own host
    */
   readonly namedHost?: string | undefined;
+  /**
+   * Programs that send it pass as the owner.
+   * @default - none
+   */
+  readonly trafficToken?: string | undefined;
   /** @default - everyone who has the URL may pass */
   readonly access?: AccessPolicy | undefined;
   /**

@@ -57,6 +57,9 @@ export function createSignedTokens(keys: KeySet): Tokens {
       `visitor-${base32(keys.current.previewMac(`visitor\0${preview}\0${visitor}`)).slice(0, 12)}`,
     linkSecret: (linkId) => base32(keys.current.previewMac(`link\0${linkId}`)).slice(0, 32),
 
+    traffic: ({ id, generation }) =>
+      base32(keys.current.previewMac(`traffic\0${id}\0${generation}`)).slice(0, 32),
+
     signAgent: ({ runId, expiresAt, inside, version = 0 }) => {
       const exp = Math.floor(expiresAt.getTime() / 1_000);
       return agents.sign({

@@ -3,6 +3,7 @@ import type { Clock } from '#base/clock-and-ids.ts';
 import type { Preview, PreviewPlane, PreviewSpec, Readiness } from '#core/previews/preview-plane.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { isAmongFirst, tooManyPreviews } from '#core/previews/preview-limits.ts';
+import type { SandboxPort } from '#core/previews/port-host.ts';
 import { clampExpiry } from '#core/previews/preview-lifetime.ts';
 import { isOutdated } from '#proxy/access/access-gate.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
@@ -42,6 +43,8 @@ export interface LocalPlane extends PreviewPlane {
   lookupNamed(name: string): Preview | undefined;
   /** The serving preview of a port of a run's sandbox, without a round trip. */
   lookupPort(at: Pick<Preview, 'runId' | 'sandboxId' | 'targetPort'>): Preview | undefined;
+  /** The serving preview of a port of a sandbox, likewise. */
+  lookupSandboxPort(at: SandboxPort): (Preview & { readonly generation: number }) | undefined;
   /** Calls the listener for every preview that ends, so that its open connections can be cut. */
   onClosed(listener: (preview: Preview) => void): void;
   /** Calls the listener for every preview when its access changes. */
@@ -94,6 +97,16 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     const stored = byToken(token);
     return stored !== undefined && !unconfirmed.has(stored.name) ? stored : undefined;
   };
+  const lookupSandboxPort: LocalPlane['lookupSandboxPort'] = ({ sandboxId, targetPort }) => {
+    for (const stored of live.values()) {
+      const { generation } = stored;
+      const isSame = stored.sandboxId === sandboxId && stored.targetPort === targetPort;
+      if (generation !== undefined && isSame && !unconfirmed.has(stored.name)) {
+        return { ...withUrl(stored), generation };
+      }
+    }
+    return undefined;
+  };
 
   return {
     hasUrls: true,
@@ -121,10 +134,15 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       }
       return undefined;
     },
+    lookupSandboxPort,
     onClosed: (listener) => void listeners.push(listener),
     onLimited: (listener) => void limitListeners.push(listener),
 
     urlOf,
+    ports: {
+      domain: () => new URL(urlOf(zone)).host,
+      isServed: (port) => lookupSandboxPort(port) !== undefined,
+    },
 
     // All previews of one machine are in one zone, whatever their owner's org.
     async open({ org: _org, ...spec }: PreviewSpec) {

@@ -53,6 +53,7 @@ const StoredSchema = PreviewFactsSchema.extend({
   createdAt: PreviewFactsSchema.shape.startedAt,
   access: PreviewAccessSchema.optional(),
   mapsLocalhost: z.boolean().optional(),
+  generation: z.number().optional(),
   localPort: z.number(),
   uid: z.string(),
   version: z.string(),

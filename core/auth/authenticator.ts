@@ -1,5 +1,6 @@
 import type { Caller } from '../callers.ts';
 import type { TicketKind, VisitTicket } from '#protocol/guest/visit-tickets.ts';
+import type { SandboxKey } from '../sandboxes/sandbox-records.ts';
 import type { Sessions } from './sign-in.ts';
 
 /** Resolves a credential to its caller. */
@@ -60,6 +61,8 @@ export interface Tokens {
   pseudonym(preview: string, visitor: string): string;
   /** The secret of a link that is made for an approval: equal for every call that waits for it. */
   linkSecret(linkId: string): string;
+  /** The secret of programs that call the ports of a sandbox: equal as long as it exists. */
+  traffic(sandbox: SandboxKey): string;
   /** A signed token for the agent of one run. */
   signAgent(claims: AgentClaims): Promise<string>;
   /** The claims of a well-signed, unexpired agent token; otherwise undefined. */

@@ -8,7 +8,7 @@ import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { accessOf } from './preview-access.ts';
 import type { Preview } from './preview-plane.ts';
 import { startPreview, type StartPreviewDeps } from './start-preview.ts';
-import { implicitRunId } from './tunnels.ts';
+import { implicitRunId } from './implicit-run.ts';
 
 export type ForkPreviewsDeps = CreateRunDeps & StartPreviewDeps & AwaitAppDeps;
 

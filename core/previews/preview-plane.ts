@@ -1,5 +1,6 @@
 import type { PreviewAccess } from '#protocol/preview-access.ts';
 import type { PreviewFacts } from '#protocol/preview-facts.ts';
+import type { SandboxPort } from './port-host.ts';
 
 /** A preview as its plane stores it. Unreadable times are undefined and are ignored. */
 export interface Preview extends Omit<PreviewFacts, 'expiresAt' | 'maxUntil'> {
@@ -37,6 +38,8 @@ export interface Preview extends Omit<PreviewFacts, 'expiresAt' | 'maxUntil'> {
   readonly access?: PreviewAccess | undefined;
   /** @default - false, or the serving process alone knows it */
   readonly mapsLocalhost?: boolean | undefined;
+  /** As in its spec. @default - likewise, or the serving process alone knows it */
+  readonly generation?: number | undefined;
   /** Distinguishes this object from a later one of the same name. */
   readonly uid: string;
   /** Changes with every write (`resourceVersion`). */
@@ -54,6 +57,11 @@ export interface PreviewSpec extends PreviewFacts {
    * @default false
    */
   readonly mapsLocalhost?: boolean | undefined;
+  /**
+   * Of its sandbox, if it is the preview of that sandbox's port.
+   * @default - it is the preview of a run's port
+   */
+  readonly generation?: number | undefined;
 }
 
 export type Readiness =
@@ -130,6 +138,16 @@ export interface PreviewPlane {
 
   /** The public URL of a host; null where previews are loopback listeners. */
   urlOf(host: string): string | null;
+
+  /** The hosts of the ports of sandboxes (`portHost`). Absent: they have none. */
+  readonly ports?:
+    | {
+        /** Below which they are, with the port of the gateway. */
+        domain(): string;
+        /** Whether the preview of a port is served, without a round trip. */
+        isServed(port: SandboxPort): boolean;
+      }
+    | undefined;
 
   /**
    * Creates the preview, or returns the existing one of the token unchanged.

@@ -17,6 +17,7 @@ import {
 import { isPastMaximum, maxUntil, slidingExpiry } from './preview-lifetime.ts';
 import { mapsLocalhost } from '../sandboxes/sandbox-environment.ts';
 import { checkNotBlocked } from './block-previews.ts';
+import { implicitRunId } from './implicit-run.ts';
 import { accessOf } from './preview-access.ts';
 import { checkTargetPort, type PreviewOptions, tooManyPreviews } from './preview-limits.ts';
 import type { Preview, PreviewFilter, PreviewPlane, Readiness } from './preview-plane.ts';
@@ -289,6 +290,7 @@ async function startOnce(
       maxUntil: limit,
       access: isDefaultAccess(access) ? undefined : access,
       mapsLocalhost: mapsLocalhost(sandbox?.env ?? {}),
+      generation: sandbox && implicitRunId(sandbox) === run.id ? sandbox.generation : undefined,
     },
     signal,
   );

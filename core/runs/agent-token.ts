@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { RunsRequest } from '#protocol/guest/runs-protocol.ts';
 import type { Tokens } from '../auth/authenticator.ts';
 import { PortholeError } from '#base/errors.ts';
-import { implicitRunId } from '../previews/tunnels.ts';
+import { implicitRunId } from '../previews/implicit-run.ts';
 import { type Channel, guestsOf, NOTHING } from '../processes/guest.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Clock } from '#base/clock-and-ids.ts';

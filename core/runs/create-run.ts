@@ -3,7 +3,7 @@ import { ownerOf, type Person } from '../callers.ts';
 import { PortholeError } from '#base/errors.ts';
 import type { PreviewOptions } from '../previews/preview-limits.ts';
 import type { PreviewPlane } from '../previews/preview-plane.ts';
-import { implicitRunId } from '../previews/tunnels.ts';
+import { implicitRunId } from '../previews/implicit-run.ts';
 import { createSandbox, type CreateSandboxDeps } from '../sandboxes/create-sandbox.ts';
 import { findSandbox } from '../sandboxes/resume-sandbox.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';

@@ -1,5 +1,5 @@
 import { ownerOf, type Person } from '../callers.ts';
-import { implicitRunId } from '../previews/tunnels.ts';
+import { implicitRunId } from '../previews/implicit-run.ts';
 import { createSandbox } from '../sandboxes/create-sandbox.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { readySandbox, type UseSandboxDeps } from '../sandboxes/use-sandbox.ts';

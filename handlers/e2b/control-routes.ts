@@ -67,7 +67,8 @@ export const SandboxView = z.object({
   clientID: z.literal(''),
   envdVersion: z.string(),
   envdAccessToken: z.string(),
-  domain: z.string().nullable(),
+  trafficAccessToken: z.string().optional().describe('Of the hosts of its ports'),
+  domain: z.string().nullable().describe('Below which the ports of the sandbox have hosts'),
 });
 
 /** The template that has no image of the catalogue: the default one. */
@@ -80,8 +81,13 @@ export async function toView(services: Services, sandbox: SandboxRecord) {
     clientID: '',
     envdVersion: ENVD_VERSION,
     envdAccessToken: await envdToken(services, sandbox),
-    domain: null,
+    ...(services.plane.ports !== undefined && { trafficAccessToken: services.tokens.traffic(sandbox) }),
+    domain: domainOf(services),
   };
+}
+
+function domainOf({ plane }: Services): string | null {
+  return plane.ports?.domain() ?? null;
 }
 
 /** A sandbox that never ends by itself has an end in E2B's answers all the same. */
@@ -92,8 +98,8 @@ export function cpuCountOf(cpu: number): number {
   return Math.max(1, Math.round(cpu));
 }
 
-function toDetail({ sandboxes: { defaultSize } }: Services, sandbox: SandboxRecord) {
-  const { cpu, memoryMb, diskMb } = { ...defaultSize, ...sandbox.resources };
+function toDetail(services: Services, sandbox: SandboxRecord) {
+  const { cpu, memoryMb, diskMb } = { ...services.sandboxes.defaultSize, ...sandbox.resources };
   return {
     templateID: sandbox.image ?? BASE,
     sandboxID: sandbox.id,
@@ -106,6 +112,7 @@ function toDetail({ sandboxes: { defaultSize } }: Services, sandbox: SandboxReco
     metadata: sandbox.tags,
     state: sandbox.desired === 'running' ? 'running' : 'paused',
     envdVersion: ENVD_VERSION,
+    domain: domainOf(services),
   };
 }
 

@@ -13,6 +13,9 @@ import {
 } from '#core/previews/preview-access.ts';
 import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
 import { givenNameOf } from '#core/previews/named-previews.ts';
+import { newPortPreview } from '#core/previews/open-port.ts';
+import { parsePortHost } from '#core/previews/port-host.ts';
+import { checkTargetPort } from '#core/previews/preview-limits.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { MAX_NAME_LENGTH, previewHost } from '#core/previews/preview-token.ts';
 import { ACCESS_LEVELS, type PreviewAccess } from '#protocol/preview-access.ts';
@@ -25,7 +28,11 @@ const PREVIEW = '/v1/previews/{id}';
 const MAX_VIEWERS = 200;
 
 const PreviewPath = z.object({
-  id: z.string().max(200).meta({ pattern: ID_PATTERN }).describe('`session_id` of the preview'),
+  id: z
+    .string()
+    .max(200)
+    .meta({ pattern: ID_PATTERN })
+    .describe('`session_id` of the preview, or `{port}-{sandbox}` on one machine'),
 });
 
 const Level = z
@@ -53,15 +60,35 @@ const AccessDto = z
 
 /** A preview, live or asleep, that the person may manage. Others learn nothing about it. */
 async function findOwn(
-  services: Pick<Services, 'plane' | 'records' | 'tokens' | 'previewSettings'>,
+  services: Services,
   person: Person,
-  token: string,
+  id: string,
   signal: AbortSignal | undefined,
 ): Promise<Preview | KnownPreview> {
-  const preview = (await services.plane.find(token, signal)) ?? (await findAsleep(services, { token }));
+  const ofPort = await findOwnPort(services, person, id);
+  const token = ofPort?.token ?? id;
+  const preview =
+    (await services.plane.find(token, signal)) ?? (await findAsleep(services, { token })) ?? ofPort;
   const run = preview && (await services.records.runs.get(preview.runId));
   if (preview !== undefined && run !== undefined && mayManage(person, run)) return preview;
   throw noSuchPreview();
+}
+
+/** The preview of a port of a sandbox, also before it is first opened. */
+async function findOwnPort(
+  services: Services,
+  person: Person,
+  id: string,
+): Promise<KnownPreview | undefined> {
+  const { plane, records, previewSettings } = services;
+  const port =
+    plane.ports && parsePortHost(`${id}.${previewSettings.zoneSuffix}`, previewSettings.zoneSuffix);
+  if (port === undefined) return undefined;
+  checkTargetPort(port.targetPort, previewSettings);
+  const sandbox = await records.sandboxes.get(port.sandboxId);
+  if (sandbox === undefined || sandbox.desired === 'destroyed' || !mayManage(person, sandbox))
+    return undefined;
+  return newPortPreview(services, sandbox, port.targetPort);
 }
 
 function noSuchPreview(): PortholeError {

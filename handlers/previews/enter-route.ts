@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
-import type { Caller } from '#core/callers.ts';
+import { type Caller, mayManage } from '#core/callers.ts';
 import { findAsleep, type KnownPreview } from '#core/previews/asleep-previews.ts';
 import { givenNameOf, tokenOfName } from '#core/previews/named-previews.ts';
 import { type Admission, admitVisitor, enterPreview, type Visitor } from '#core/previews/preview-access.ts';
+import { newPortPreview, tokenOfPort } from '#core/previews/open-port.ts';
+import { parsePortHost, portHost, type SandboxPort } from '#core/previews/port-host.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { zoneNames } from '#core/previews/preview-limits.ts';
 import {
@@ -12,6 +14,7 @@ import {
   parsePreviewHost,
   previewHost,
 } from '#core/previews/preview-token.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { openAsleep } from '#core/previews/wake-preview.ts';
 import { wakeProblem } from '#core/previews/wake-problem.ts';
 import { cookieOf, sessionCookie } from '../auth/session-cookie.ts';
@@ -78,8 +81,18 @@ async function wakeFor(
   return { needs: 'owner', ...wakeProblem(opened, { isOwner: admitted.level === 'owner', targetPort }) };
 }
 
-/** How the preview is found that a visitor asks for, by a token, a host by name, or its objects. */
-async function findAsked(services: Services, id: string, signal: AbortSignal | undefined) {
+interface Asked {
+  readonly find: () => Promise<Preview | undefined>;
+  readonly findStopped: () => Promise<KnownPreview | undefined>;
+  /** The one that can be guessed, at which it was asked for. */
+  readonly host?: string | undefined;
+  /** The port of a sandbox that may have no preview yet. */
+  readonly port?: { readonly sandbox: SandboxRecord; readonly targetPort: number } | undefined;
+  readonly knowsUrl: boolean;
+}
+
+/** How the preview is found that a visitor asks for, by a token, a host, or its objects. */
+async function findAsked(services: Services, id: string, signal: AbortSignal | undefined): Promise<Asked> {
   const { plane } = services;
   if (isPreviewName(id)) {
     return {
@@ -88,14 +101,34 @@ async function findAsked(services: Services, id: string, signal: AbortSignal | u
       knowsUrl: false,
     };
   }
+  const port = services.plane.ports && parsePortHost(id, services.previewSettings.zoneSuffix);
+  if (port !== undefined) return findPort(services, port, signal);
   const host = parsePreviewHost(id, ...zoneNames(services.previewSettings));
   const name = host.kind === 'named' ? host : undefined;
   const token = name === undefined ? id : await tokenOfName(services, name);
   return {
     find: async () => (token === undefined ? undefined : plane.find(token, signal)),
     findStopped: async () => (token === undefined ? undefined : findAsleep(services, { token })),
-    name,
+    host: name && previewHost(name.name, name.zone),
     knowsUrl: name === undefined && isPreviewToken(id),
+  };
+}
+
+async function findPort(
+  services: Services,
+  port: SandboxPort,
+  signal: AbortSignal | undefined,
+): Promise<Asked> {
+  const { plane, records, previewSettings } = services;
+  const { sandboxId, targetPort } = port;
+  const sandbox = await records.sandboxes.get(sandboxId);
+  const token = sandbox && (await tokenOfPort(services, sandbox, targetPort));
+  return {
+    find: async () => (token === undefined ? undefined : plane.find(token, signal)),
+    findStopped: async () => (token === undefined ? undefined : findAsleep(services, { token })),
+    host: portHost(port, previewSettings.zoneSuffix),
+    port: sandbox?.desired === 'destroyed' || sandbox === undefined ? undefined : { sandbox, targetPort },
+    knowsUrl: false,
   };
 }
 
@@ -138,8 +171,9 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
       visitorOf(services, headers),
       findAsked(services, id, signal),
     ]);
-    const { find, findStopped, name, knowsUrl } = asked;
+    const { find, findStopped, host, port, knowsUrl } = asked;
     const found = await find();
+    const person = caller?.kind === 'person' ? caller : undefined;
     const visitor = {
       caller,
       link: link === undefined || secret === undefined ? undefined : { id: link, secret },
@@ -149,11 +183,20 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
       anonymous,
     };
     const woken = services.plane.hasUrls ? wake : undefined;
-    const known = found ?? (woken === undefined ? undefined : await findStopped());
+    let known = found ?? (woken === undefined ? undefined : await findStopped());
+    if (
+      known === undefined &&
+      port !== undefined &&
+      person !== undefined &&
+      mayManage(person, port.sandbox)
+    ) {
+      // Anyone can lead the owner's browser to a port: what runs there needs the owner's approval.
+      if (woken === 'opened') return json(200, { needs: 'wake' }, NO_STORE);
+      if (woken === 'pressed') known = await newPortPreview(services, port.sandbox, port.targetPort);
+    }
     const admitted = known && (await admitVisitor(services, { preview: known, visitor }));
     // Names can be guessed: without a link, what a visitor still needs would tell that it exists.
-    const isHidden = name !== undefined && link === undefined;
-    const person = caller?.kind === 'person' ? caller : undefined;
+    const isHidden = host !== undefined && link === undefined;
     if (isHidden && known === undefined && given !== undefined) {
       await services.passwords.check(given, null, { preview: id, person, address: sourceIp });
     }
@@ -182,8 +225,9 @@ export const enterRoute = defineRoute('enterPreview', 'POST', '/api/open', {
     }
     if (entry.kind === 'open') return json(200, { url: live.url }, NO_STORE);
     // A link leads to the name, if the preview has one, and anyone else where they came from.
-    const at = name ?? (link === undefined ? undefined : await givenNameOf(services, live));
-    const url = at === undefined ? live.url : services.plane.urlOf(previewHost(at.name, at.zone));
+    const named = host === undefined && link !== undefined ? await givenNameOf(services, live) : undefined;
+    const at = host ?? (named && previewHost(named.name, named.zone));
+    const url = at === undefined ? live.url : services.plane.urlOf(at);
     return json(200, { url, ticket: entry.ticket, enter_url: `${url}/.porthole/enter` }, NO_STORE);
   },
 });

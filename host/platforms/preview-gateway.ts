@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { OPEN_ACCESS } from '#protocol/preview-access.ts';
 import { readTicket } from '#protocol/guest/visit-tickets.ts';
 import { AccessGate, openUrl } from '#proxy/access/access-gate.ts';
 import { dialFailure } from '#adapters/previews/dial-failure.ts';
@@ -12,6 +13,7 @@ import { afterWaking } from '#core/previews/wake-preview.ts';
 import type { Tokens } from '#core/auth/authenticator.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { previewKept } from '#core/previews/preview-events.ts';
+import { parsePortHost, type SandboxPort } from '#core/previews/port-host.ts';
 import { slidingExpiry } from '#core/previews/preview-lifetime.ts';
 import {
   isPreviewToken,
@@ -32,7 +34,7 @@ import type { MetricRecorder } from '../telemetry/metrics.ts';
 export interface PreviewGatewayDeps {
   readonly plane: LocalPlane;
   readonly records: Records;
-  readonly tokens: Pick<Tokens, 'preview'>;
+  readonly tokens: Pick<Tokens, 'preview' | 'traffic'>;
   readonly sandboxes: Sandboxes;
   readonly clock: Clock;
   readonly previewSettings: PreviewOptions;
@@ -83,6 +85,18 @@ export function createPreviewGateway({
     now: () => clock.now().getTime(),
   });
   const { zoneSuffix: zone } = previewSettings;
+  /** At a host that can be guessed a preview is never open to everyone. */
+  const ofPort = (port: SandboxPort, namedHost: string): PreviewTarget => {
+    const live = plane.lookupSandboxPort(port);
+    if (live === undefined) return hiddenTarget(namedHost);
+    const { access = OPEN_ACCESS, sandboxId: id, generation } = live;
+    return {
+      ...live,
+      namedHost,
+      access: access.level === 'link' ? { ...access, level: 'owner' } : access,
+      trafficToken: tokens.traffic({ id, generation }),
+    };
+  };
   /** At a host by name no other name is a sibling: a preflight would tell whether it exists. */
   const named = (host: PreviewHost, ownNamedHost: string | undefined) =>
     host.kind === 'named' && ownNamedHost === undefined ? plane.lookupNamed(host.name) : undefined;
@@ -95,6 +109,8 @@ export function createPreviewGateway({
         const named = plane.lookupNamed(host.name);
         return { kind: 'live', target: named ? { ...named, namedHost: token } : hiddenTarget(token) };
       }
+      const port = parsePortHost(token, zone);
+      if (port !== undefined) return { kind: 'live', target: ofPort(port, token) };
       const live = plane.lookup(token);
       if (live !== undefined) return { kind: 'live', target: live };
       const retryAfterSeconds = guesses.blockedFor(address, token);

@@ -8,7 +8,9 @@ import {
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import { answerWithPage } from '#proxy/status-answer.ts';
 import { parsePreviewHost, previewHost } from '#core/previews/preview-token.ts';
+import { parsePortHost, portHost } from '#core/previews/port-host.ts';
 import { originError } from '#handlers/http/guards.ts';
+import { leadToE2bPath } from './e2b-hosts.ts';
 import { HandshakeResponse } from './handshake.ts';
 import { refuse, refuseUpgrade } from './known-hosts.ts';
 
@@ -16,6 +18,11 @@ export interface FrontOptions {
   /** Serves the hosts of the preview zones; undefined: there are none. */
   readonly gateway: PreviewProxy | undefined;
   readonly zones: readonly string[];
+  /**
+   * Zone in which the ports of sandboxes and E2B's API have hosts.
+   * @default - they have none
+   */
+  readonly e2bZone?: string | undefined;
   /** Whether the API answers to a Host header. */
   readonly isKnownHost: (hostHeader: string) => boolean;
   /** The public origin of Porthole, if it differs from the Host that arrives here. */
@@ -36,17 +43,22 @@ const UNKNOWN_HOST =
 export function createFront({
   gateway,
   zones,
+  e2bZone,
   isKnownHost,
   publicOrigin,
   certificate,
   api,
 }: FrontOptions): Server {
   /**
-   * The token of a preview host, or the host itself if it has a name; the empty string for another
-   * host of the zone.
+   * The token of a preview host, or the host itself if it has a name or is that of a port; the
+   * empty string for another host of the zone.
    */
   const previewKey = (host: string): string | undefined => {
     if (gateway === undefined) return undefined;
+    if (e2bZone !== undefined) {
+      const port = parsePortHost(host, e2bZone);
+      if (port !== undefined) return portHost(port, e2bZone);
+    }
     const preview = parsePreviewHost(host, ...zones);
     if (preview.kind === 'foreign') return undefined;
     if (preview.kind === 'named') return previewHost(preview.name, preview.zone);
@@ -55,9 +67,10 @@ export function createFront({
   const handlers: FrontHandlers = {
     request(req, res, expectsContinue) {
       const host = req.headers.host ?? '';
-      const key = previewKey(host);
+      const isOfE2b = e2bZone !== undefined && !isKnownHost(host) && leadToE2bPath(req, e2bZone);
+      const key = isOfE2b ? undefined : previewKey(host);
       if (key !== undefined) return gateway?.handleRequest(req, res, key, expectsContinue);
-      if (!isKnownHost(host)) return refuse(res, 'unknown_host', UNKNOWN_HOST);
+      if (!isOfE2b && !isKnownHost(host)) return refuse(res, 'unknown_host', UNKNOWN_HOST);
       if (expectsContinue) res.writeContinue();
       api(req, res);
     },

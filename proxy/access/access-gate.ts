@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { TRAFFIC_HEADER } from '../preview-headers.ts';
 import type { AccessPolicy, PreviewTarget } from '../preview-target.ts';
 
 /** What the functions have signed about one visitor of one preview. */
@@ -52,7 +53,7 @@ export interface Visit {
   readonly epoch: number;
   readonly link: string | undefined;
   readonly level: string | undefined;
-  readonly about: string;
+  readonly about: string | undefined;
   /** When it ends at the latest, in milliseconds since 1970, as below. */
   readonly until: number;
   /** When it ends unless another request comes. */
@@ -108,6 +109,7 @@ export class AccessGate {
   decide(req: IncomingMessage, target: PreviewTarget, audience: string): AccessDecision {
     const { access } = target;
     if (!isLimited(access)) return { kind: 'passes' };
+    if (hasTrafficToken(req, target)) return { kind: 'passes', visit: programVisit(access) };
     const found = this.#visitOf(req.headers.cookie, target.token, access);
     if (found !== undefined) {
       const [id, visit] = found;
@@ -272,6 +274,20 @@ const REACHED: Readonly<Record<string, readonly string[]>> = {
 
 function isLimited(access: AccessPolicy | undefined): access is AccessPolicy {
   return access !== undefined && access.level !== OPEN.level;
+}
+
+/** In constant time for texts of one length, which is no secret. */
+function hasTrafficToken({ headers }: IncomingMessage, { trafficToken }: PreviewTarget): boolean {
+  const header = headers[TRAFFIC_HEADER];
+  if (trafficToken === undefined || typeof header !== 'string') return false;
+  const [given, wanted] = [Buffer.from(header), Buffer.from(trafficToken)];
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+/** Of a program with the token of the sandbox. The app learns nothing about it. */
+function programVisit({ epoch }: AccessPolicy): Visit {
+  const ends = { until: Infinity, lastsUntil: Infinity };
+  return { epoch, link: undefined, level: 'owner', about: undefined, ...ends, sentAt: 0 };
 }
 
 function visitOf({ epoch, link, level, about, until }: TicketClaims, now: number): Visit {

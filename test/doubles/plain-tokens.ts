@@ -20,6 +20,7 @@ export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): T
     ticketKeys: [],
     pseudonym: (preview, visitor) => `visitor of ${preview}: ${visitor}`,
     linkSecret: (linkId) => `secret of ${linkId}`,
+    traffic: ({ id, generation }) => `traffic of ${id} ${generation}`,
     signAgent: async (claims) =>
       Buffer.from(JSON.stringify({ kid: kids[0], ...claims, version: claims.version || undefined })).toString(
         'base64url',
