@@ -12,11 +12,17 @@ export interface FileDeps {
   readonly sandboxes: GuestProvider;
 }
 
+/** Bytes of a file: those from `from` to before `to`. */
+export interface FilePart {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** An open file. */
 export interface WorkspaceFile {
   /** Fails unless the whole file arrives. */
   readonly content: Readable;
-  /** In bytes, when it was opened. */
+  /** Bytes of `content`, when it was opened. */
   readonly size: number;
 }
 
@@ -32,15 +38,17 @@ export async function readWorkspaceFile(
   sandboxId: string,
   path: string,
   signal?: AbortSignal,
+  part?: FilePart,
 ): Promise<WorkspaceFile> {
   const absolute = resolveWorkspacePath(path, 'path');
   const open = (from: number) =>
-    readAgain(() => openAt(sandboxes, sandboxId, absolute, from, signal), signal);
-  let file = await open(0);
+    readAgain(() => openAt(sandboxes, sandboxId, absolute, { from, to: part?.to }, signal), signal);
+  const first = part?.from ?? 0;
+  let file = await open(first);
   const { size, version } = file;
 
   async function* read(): AsyncGenerator<Buffer, void, undefined> {
-    for (let at = 0, resumedAt = -1; ; ) {
+    for (let at = first, resumedAt = -1; ; ) {
       try {
         for await (const chunk of file.bytes as AsyncIterable<Buffer>) {
           const piece = chunk.subarray(0, size - at);
@@ -76,7 +84,7 @@ export async function readWorkspaceFile(
   content.on('error', () => undefined);
   // Unblocks the generator if it waits for bytes that never come.
   content.once('close', () => file.bytes.destroy());
-  return { content, size };
+  return { content, size: size - first };
 }
 
 /** Opens a file at an offset. The bytes fail unless all announced ones arrive. */
@@ -84,14 +92,15 @@ async function openAt(
   sandboxes: GuestProvider,
   sandboxId: string,
   absolute: string,
-  from: number,
+  { from, to }: { readonly from: number; readonly to: number | undefined },
   signal?: AbortSignal,
 ): Promise<{ readonly bytes: Readable; readonly size: number; readonly version: string }> {
-  const headers = from > 0 ? { range: `bytes=${from}-` } : {};
+  const isPart = from > 0 || to !== undefined;
+  const headers = isPart ? { range: `bytes=${from}-${to === undefined ? '' : to - 1}` } : {};
   const call = { method: 'GET', path: `/v1/files?${query({ path: absolute })}`, headers } as const;
   const answer = await sandboxes.callGuest(sandboxId, call, signal);
   const { 'content-length': length = '', etag } = answer.headers;
-  if (!/^\d{1,15}$/.test(length) || answer.statusCode !== (from > 0 ? 206 : 200) || etag === undefined) {
+  if (!/^\d{1,15}$/.test(length) || answer.statusCode !== (isPart ? 206 : 200) || etag === undefined) {
     answer.destroy();
     throw connectionLost(sandboxId, new Error('its guest violates the protocol'));
   }

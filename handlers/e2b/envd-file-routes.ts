@@ -4,16 +4,24 @@ import { posix } from 'node:path';
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
 import type { Caller } from '#core/callers.ts';
+import { inTemporary } from '#core/files/temporary-files.ts';
 import { uploadFiles } from '#core/files/upload-files.ts';
-import { changeWorkspaceFile, readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
+import { statWorkspaceFile } from '#core/files/list-workspace-files.ts';
+import {
+  changeWorkspaceFile,
+  type FilePart,
+  readWorkspaceFile,
+  writeWorkspaceFile,
+} from '#core/files/workspace-files.ts';
 import { type FileMetadata, fileMetadata, MAX_METADATA_BYTES } from '#protocol/guest/files-protocol.ts';
-import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
+import type { ErrorBody, HttpEvent, HttpResponse } from '../http/http-event.ts';
 import type { UnreadBody } from '../http/limited-stream.ts';
 import { type MultipartPart, multipartParts } from '../http/multipart.ts';
 import { attachment } from '../http/response-headers.ts';
 import { defineRoute, json, type Received, type Route } from '../route.ts';
 import { GUEST_ERRORS } from '../sandboxes/sandbox-path.ts';
 import type { Services } from '../services.ts';
+import { e2bErrorShape } from './e2b-errors.ts';
 import { checkUserName, envd, fromEnvd, RECEIVED_HEADER } from './envd-options.ts';
 import { envdToken } from './envd-token.ts';
 import { readyE2bSandbox } from './find-sandbox.ts';
@@ -40,54 +48,95 @@ async function fromSignedUrl(event: HttpEvent, services: Services): Promise<Rece
   if (signature === undefined || event.headers['x-access-token'] !== undefined) return fromEnvd(event);
   const id = event.headers[RECEIVED_HEADER] ?? '';
   const record = await services.records.sandboxes.get(id);
-  const refused = () =>
-    new PortholeError('unauthorized', 'The signature of the URL is not valid, or has expired');
+  const refused = () => new PortholeError('unauthorized', 'The signature of the URL is not valid');
   if (record === undefined) throw refused();
   const token = await envdToken(services, record);
-  const operation = event.requestContext.http.method === 'GET' ? 'read' : 'write';
+  const operation = event.requestContext.http.method === 'POST' ? 'write' : 'read';
   const text = [path, operation, username, token, ...(expires === undefined ? [] : [expires])].join(':');
   const wanted = `v1_${createHash('sha256').update(text).digest('base64').replaceAll('=', '')}`;
   const [ours, given] = [Buffer.from(wanted), Buffer.from(signature)];
   const isOurs = ours.length === given.length && timingSafeEqual(ours, given);
-  const isOver = expires !== undefined && Number(expires) * 1_000 < services.clock.now().getTime();
-  if (!isOurs || isOver) throw refused();
+  if (!isOurs) throw refused();
+  if (expires !== undefined && Number(expires) * 1_000 < services.clock.now().getTime()) {
+    throw new PortholeError('unauthorized', 'signature is already expired');
+  }
   return fromEnvd({ headers: { ...event.headers, 'x-access-token': token } });
+}
+
+/** Who opens a signed URL has no SDK of E2B: the status is the code, as in E2B. */
+function fileErrorShape(body: ErrorBody, status: number) {
+  return status === 401
+    ? { status, body: { code: status, message: body.error } }
+    : e2bErrorShape(body, status);
 }
 
 const readRoute = defineRoute('e2bReadFile', 'GET', '/e2b/envd/files', {
   ...envd,
   summary: 'Read a file',
   receives: fromSignedUrl,
+  errorShape: fileErrorShape,
   delegates: { scope: 'fs:read', enforces: 'paths' },
   query: FileQuery,
   streams: true,
-  responses: { 200: { description: 'Its bytes', contentType: 'application/octet-stream' } },
+  responses: {
+    200: { description: 'Its bytes', contentType: 'application/octet-stream' },
+    206: { description: 'Those that `Range` asks for', contentType: 'application/octet-stream' },
+  },
   errors: [...GUEST_ERRORS, 'path_outside_workspace', 'workspace_read_not_found'],
-  async handle({ params, query, caller, signal }, services) {
+  async handle({ params, query, headers, caller, signal }, services) {
     checkUserName(query.username);
     const { path, sandboxes } = reachFiles(services, { caller, sandboxId: params.id }, query.path);
     const { id } = await readyE2bSandbox(services, caller, params.id);
-    const { content, size } = await readWorkspaceFile({ sandboxes }, id, path, signal);
+    const asked = rangeOf(headers);
+    const whole = asked && (await statWorkspaceFile({ sandboxes }, id, path, signal)).size;
+    const part = asked && partOf(asked, whole ?? null);
+    if (part === 'none') {
+      return json(
+        416,
+        { code: 416, message: `The file has ${whole} bytes` },
+        { 'content-range': `bytes */${whole}` },
+      );
+    }
+    const { content, size } = await readWorkspaceFile({ sandboxes }, id, path, signal, part);
     return {
-      statusCode: 200,
+      statusCode: part === undefined ? 200 : 206,
       headers: {
         'content-type': 'application/octet-stream',
         'content-disposition': attachment(posix.basename(path)),
         'x-content-type-options': 'nosniff',
+        'accept-ranges': 'bytes',
         'content-length': String(size),
+        ...(part !== undefined && { 'content-range': `bytes ${part.from}-${part.to - 1}/${whole}` }),
       },
       body: content,
     };
   },
 });
 
-const LIMITS = { fields: 0, fieldBytes: 0, files: 1_000, fileBytes: Infinity, totalBytes: Infinity };
+/**
+ * The bytes that a client asks for (RFC 9110 section 14.2): one range with a beginning. Others, and
+ * one that depends on what the file was, are answered with the whole file, as the standard allows.
+ */
+function rangeOf({ range, 'if-range': condition }: HttpEvent['headers']) {
+  const [, from, last] = /^bytes=(\d{1,15})-(\d{1,15})?$/.exec(range ?? '') ?? [];
+  if (from === undefined || condition !== undefined) return undefined;
+  return { from: Number(from), to: last === undefined ? Infinity : Number(last) + 1 };
+}
+
+/** Undefined: the whole. @param size null of what is no file, which the read then says */
+function partOf({ from, to }: FilePart, size: number | null): FilePart | 'none' | undefined {
+  if (size === null || to <= from) return undefined;
+  return from >= size ? 'none' : { from, to: Math.min(to, size) };
+}
+
+const LIMITS = { fieldBytes: Infinity, files: 1_000, fileBytes: Infinity, totalBytes: Infinity };
 
 const writeRoute = defineRoute('e2bWriteFiles', 'POST', '/e2b/envd/files', {
   ...envd,
   summary: 'Write files',
   description: 'A form with files, or the bytes of one as application/octet-stream.',
   receives: fromSignedUrl,
+  errorShape: fileErrorShape,
   class: 'heavy',
   delegates: { scope: 'fs:write' },
   query: FileQuery,
@@ -162,7 +211,8 @@ async function writeForm(
   metadata: FileMetadata | undefined,
   signal: AbortSignal | undefined,
 ) {
-  const parts = multipartParts(form, LIMITS);
+  // A form in a browser may have text instead of a file.
+  const parts = multipartParts(form, { ...LIMITS, fields: only === '' ? 0 : 1 });
   const first = await parts.next();
   if (first.done === true) throw new PortholeError('invalid_request', 'There is no file in the form');
   const reachPart = ({ filename }: MultipartPart) =>
@@ -189,6 +239,8 @@ async function writeForm(
     const written = await uploadFiles({ sandboxes }, at.sandboxId, ROOT, files(), signal, metadata);
     for (const { path } of written) publish('file_written', path);
     return names.map((name) => toWritten(name, metadata));
+  } catch (error) {
+    throw isTemporary ? inTemporary(error) : error;
   } finally {
     // An unread rest must not block the connection. Its error is that of the upload.
     void parts.return().catch(() => undefined);

@@ -1,6 +1,6 @@
 /** The SDK of E2B for JavaScript, as npm has it. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { FileNotFoundError, InvalidArgumentError, Sandbox, SandboxNotFoundError } from 'e2b';
+import { FileNotFoundError, InvalidArgumentError, Sandbox, SandboxNotFoundError, Template } from 'e2b';
 import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 
@@ -95,6 +95,15 @@ describe('files', () => {
     await expect(files.read('made/dir/c.txt')).rejects.toThrow(/not found|no such/i);
   });
 
+  test('have metadata', async () => {
+    const metadata = { author: 'me' };
+    const written = await sandbox.files.write('noted.txt', 'x', { metadata });
+    expect([written.metadata, (await sandbox.files.getInfo('noted.txt')).metadata]).toEqual([
+      metadata,
+      metadata,
+    ]);
+  });
+
   test('are watched', async () => {
     await sandbox.files.makeDir('watched');
     const seen = Promise.withResolvers<string>();
@@ -105,6 +114,14 @@ describe('files', () => {
   });
 });
 
+test('templates are those that exist, and are not built', async () => {
+  const { apiKey, apiUrl } = options();
+  expect(await Template.exists('base', { apiKey, apiUrl })).toBe(true);
+  expect(await Template.exists('nothing', { apiKey, apiUrl })).toBe(false);
+  const built = Template.build(Template().fromBaseImage(), 'mine', { apiKey, apiUrl });
+  await expect(built).rejects.toThrow('Templates cannot be built here');
+});
+
 test('a stream that cannot begin says why', async () => {
   const missing = sandbox.files.watchDir('not-there', () => undefined);
   await expect(missing).rejects.toThrow(FileNotFoundError);
@@ -113,6 +130,13 @@ test('a stream that cannot begin says why', async () => {
 });
 
 describe('a sandbox', () => {
+  test('has metrics, of now', async () => {
+    const [now] = await sandbox.getMetrics();
+    expect(now?.memUsed).toBeGreaterThan(1_000_000);
+    const long = { start: new Date(0), end: new Date(3_600_000) };
+    expect(await sandbox.getMetrics(long)).toEqual([]);
+  });
+
   test('is found by its metadata, and described', async () => {
     const found = await Sandbox.list({ ...options(), query: { metadata: { a: 'b' } } }).nextItems();
     expect(found.map(({ sandboxId }) => sandboxId)).toEqual([sandbox.sandboxId]);

@@ -105,6 +105,23 @@ describe('files of /tmp', () => {
     });
   });
 
+  test('are named as they are in errors', async () => {
+    await files('MakeDir', { path: '/tmp/workspace' });
+    const messages = [
+      await read('/tmp/workspace/none'),
+      await write('/tmp/workspace', 'x'),
+      await files('ListDir', { path: '/tmp/none' }),
+      await read('/tmp/out/etc/passwd'),
+    ].map((answer) => answer.json()['message']);
+    expect(messages).toEqual([
+      expect.stringContaining('/tmp/workspace/none'),
+      expect.stringContaining('/tmp/workspace is a directory'),
+      expect.stringContaining('/tmp/none'),
+      expect.stringContaining('within /tmp'),
+    ]);
+    for (const message of messages) expect(message).not.toMatch(/(?<!\/tmp)\/workspace/);
+  });
+
   test('are not for a credential that runs no commands', async () => {
     await write('/tmp/secret', 'secret');
     const delegated = await porthole.call('POST', `/v1/sandbox/${sandbox.sandboxID}/delegate`, {
@@ -155,6 +172,47 @@ describe('an upload', () => {
     expect((await form('mixed/a', '/etc/b')).status).toBe(403);
     expect((await form()).status).toBe(400);
     expect((await read('mixed/a')).status).toBe(404);
+  });
+});
+
+describe('a part of a file', () => {
+  const part = (range: string, headers: Record<string, string> = {}) =>
+    envd('GET', '/files?path=parts.txt', { headers: { range, ...headers } });
+
+  test('is read by its range', async () => {
+    await write('parts.txt', '0123456789');
+    for (const [range, text, shown] of [
+      ['bytes=2-4', '234', 'bytes 2-4/10'],
+      ['bytes=7-', '789', 'bytes 7-9/10'],
+      ['bytes=0-0', '0', 'bytes 0-0/10'],
+      ['bytes=8-99', '89', 'bytes 8-9/10'],
+    ] as const) {
+      const answer = await part(range);
+      expect([answer.status, answer.text, answer.headers['content-range']]).toEqual([206, text, shown]);
+      expect(answer.headers['content-length']).toBe(String(text.length));
+    }
+    const beyond = await part('bytes=10-');
+    expect([beyond.status, beyond.headers['content-range']]).toEqual([416, 'bytes */10']);
+    expect(beyond.json()).toMatchObject({ code: 416, message: 'The file has 10 bytes' });
+  });
+
+  test.each(['bytes=-3', 'bytes=0-1,4-5', 'bytes=4-2', 'lines=1-2', 'bytes=99999999999999999999-'])(
+    'is the whole file for %s',
+    async (range) => {
+      await write('parts.txt', '0123456789');
+      expect([(await part(range)).status, (await part(range)).text]).toEqual([200, '0123456789']);
+    },
+  );
+
+  test('is the whole file where it depends on what the file was', async () => {
+    expect((await part('bytes=2-4', { 'if-range': '"old"' })).text).toBe('0123456789');
+  });
+
+  test('of a folder, or of nothing, says so', async () => {
+    const headers = { range: 'bytes=0-1' };
+    expect((await envd('GET', '/files?path=/workspace', { headers })).status).toBe(400);
+    expect((await envd('GET', '/files?path=nothing', { headers })).status).toBe(404);
+    expect((await envd('GET', '/files?path=/etc/passwd', { headers })).status).toBe(403);
   });
 });
 

@@ -295,6 +295,58 @@ describe('a signed URL', () => {
     expect((await open(sign('/workspace/a.txt', 'read'))).text).toBe('changed');
   });
 
+  test('says when it has expired, as E2B does, and takes the text of a form', async () => {
+    const over = await open(sign('/workspace/a.txt', 'read', { expires: seconds(-1) }));
+    expect(over.json()).toEqual({ code: 401, message: 'signature is already expired' });
+    const form = new FormData();
+    form.append('file', 'text of a form');
+    const written = await fetch(
+      `http://127.0.0.1:${porthole.host.port}/e2b/envd${sign('form.txt', 'write')}`,
+      {
+        method: 'POST',
+        body: form,
+        headers: { 'e2b-sandbox-id': sandbox.sandboxID },
+      },
+    );
+    expect(await written.json()).toEqual([{ name: 'form.txt', path: '/home/user/form.txt', type: 'file' }]);
+    expect((await open(sign('form.txt', 'read'))).text).toBe('text of a form');
+    expect((await open(sign('form.txt', 'read'), 'HEAD')).status).toBe(200);
+  });
+
+  test('is for its sandbox and its user', async () => {
+    const other = await create();
+    const named = (path: string, { sandboxID }: Sandbox) =>
+      porthole.call('GET', `/e2b/envd${path}`, { headers: { 'e2b-sandbox-id': sandboxID } });
+    await envd('POST', '/files?path=a.txt', { of: other, body: Buffer.from('of the other') });
+    const url = sign('a.txt', 'read');
+    expect((await named(url, sandbox)).status).not.toBe(401);
+    for (const refused of [
+      await named(url, other),
+      await named(url, { ...other, sandboxID: 'a2345' }),
+      await named(url, { ...other, sandboxID: '' }),
+      await named(`${url}&username=user`, sandbox),
+      await named(`${url}&username=root`, sandbox),
+      await named(`${url}&path=/workspace/b.txt`, sandbox),
+      await named(`${url}&signature_expiration=9999999999`, sandbox),
+      await named(`${url}&signature_expiration=never`, sandbox),
+    ]) {
+      expect([401, 400]).toContain(refused.status);
+      expect(refused.text).not.toContain('of the other');
+    }
+    // The token of another user's sandbox signs nothing here.
+    const foreign = await create({}, BOB);
+    expect((await named(sign('a.txt', 'read', { token: foreign.envdAccessToken }), sandbox)).status).toBe(
+      401,
+    );
+  });
+
+  test('opens nothing but files', async () => {
+    const [, query = ''] = sign('/workspace/a.txt', 'read').split('?');
+    for (const path of ['/health', '/metrics', '/envs']) {
+      expect([path, (await open(`${path}?${query}`)).status]).toEqual([path, 401]);
+    }
+  });
+
   test('ends with the token of its sandbox', async () => {
     const url = sign('/workspace/a.txt', 'read');
     const rotated = await porthole.call('POST', `/v1/sandbox/${sandbox.sandboxID}/token`, {
