@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PortholeError } from '#base/errors.ts';
 import { requestedNetwork, type NetworkRequest } from '#core/network/change-network.ts';
 import type { NetworkPolicy } from '#core/network/network-policy.ts';
 import { defaultNetwork } from '#core/sandboxes/create-sandbox.ts';
@@ -13,9 +14,8 @@ export const EgressRules = z.strictObject({
 });
 
 export const NewNetwork = EgressRules.extend({
-  allowPublicTraffic: z
-    .literal(false, 'must be false or left out: a sandbox has no public URLs here, open a preview instead')
-    .optional(),
+  /** Clients want hosts of ports. Who may open those is for the owner to say. */
+  allowPublicTraffic: z.boolean().optional(),
 });
 
 export const NetworkUpdate = EgressRules.extend({ allow_internet_access: z.boolean().optional() });
@@ -40,12 +40,20 @@ export function toNetworkRequest(
   };
 }
 
-/** Undefined: that of the installation. @throws as `requestedNetwork` does */
+/**
+ * Undefined: that of the installation.
+ * @throws PortholeError `invalid_request` where ports have no hosts, and as `requestedNetwork` does
+ */
 export async function newNetwork(
-  { network }: Services,
-  rules: Rules | undefined,
+  { network, plane }: Pick<Services, 'network' | 'plane'>,
+  rules: z.infer<typeof NewNetwork> | undefined,
   internet: boolean | undefined,
 ): Promise<NetworkPolicy | undefined> {
+  if (rules?.allowPublicTraffic === true && plane.ports === undefined) {
+    throw new PortholeError('invalid_request', 'network.allowPublicTraffic: ports have no hosts here', {
+      remedy: 'leave it out, and open a preview of the port.',
+    });
+  }
   if (rules === undefined && internet === undefined) return undefined;
   const request = toNetworkRequest(rules ?? { allowOut: [], denyOut: [] }, internet);
   return requestedNetwork(network, await defaultNetwork(network), request);

@@ -469,6 +469,28 @@ describe('the hosts of the API', () => {
   });
 });
 
+test('a client that wants public ports gets them for their owner', async () => {
+  const asked = await Sandbox.create({ ...options(), network: { allowPublicTraffic: true } });
+  const host = asked.getHost(UNUSED);
+  expect((await get(host)).status).toBe(401);
+  expect((await get(host, withToken(asked.trafficAccessToken))).status).toBe(502);
+  await asked.kill();
+});
+
+test('says so where previews have no hosts', async () => {
+  const loopback = await startTestHost({ ...PEOPLE, Sandbox__Preview__Enabled: 'false' });
+  const make = async (rest: object) =>
+    loopback.call('POST', '/e2b/v2/sandboxes', {
+      body: { templateID: 'base', ...rest },
+      headers: { 'x-api-key': ALICE },
+    });
+  const made = (await make({})).json();
+  expect([made['domain'], made['trafficAccessToken']]).toEqual([null, undefined]);
+  const refused = await make({ network: { allowPublicTraffic: true } });
+  expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('open a preview')]);
+  await loopback.end();
+});
+
 test('does not exist without the feature', async () => {
   const off = await startTestHost({ ...PEOPLE, PORTHOLE_FEATURES_OFF: 'e2b' });
   for (const host of ['api', `${PORT}-${sandbox.sandboxId}`, `49983-${sandbox.sandboxId}`]) {

@@ -33,7 +33,7 @@ test.each([
   expect(toNetworkRequest(NewNetwork.parse(rules), internet)).toEqual(request);
 });
 
-test.each([{ maskRequestHost: 'a' }, { rules: {} }, { egressProxy: {} }, { allowPublicTraffic: true }])(
+test.each([{ maskRequestHost: 'a' }, { rules: {} }, { egressProxy: {} }, { allowPublicTraffic: 'yes' }])(
   'refuses what is not supported: %j',
   (rules) => {
     expect(NewNetwork.safeParse(rules).success).toBe(false);
