@@ -86,7 +86,7 @@ export class GuestProcess {
       return;
     }
     this.#command = started;
-    this.#facts = { ...this.#facts, pid: started.pid };
+    this.#facts = { ...this.#facts, pid: started.pid, last_pid: started.pid };
     this.#usage = new ProcessUsage(started.pid);
     this.#save();
     started.output.begin(take);
@@ -234,6 +234,7 @@ export class Processes {
         cwd: request.cwd ?? '/workspace',
         state: 'running',
         pid: null,
+        last_pid: null,
         stdin: request.stdin === true || request.tty !== undefined,
         tty: request.tty ?? null,
         timeout_ms: request.timeout_ms ?? null,

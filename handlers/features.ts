@@ -5,6 +5,10 @@ import { oauthMetadataRoutes } from './auth/oauth-metadata-routes.ts';
 import { oidcRoutes } from './auth/oidc-routes.ts';
 import { signInRoutes } from './auth/sign-in-routes.ts';
 import { validateSandboxRoute } from './auth/validation-route.ts';
+import { bridgeDocumentRoute } from './bridge/bridge-document-route.ts';
+import { bridgeProcessRoutes } from './bridge/bridge-process-routes.ts';
+import { bridgeTerminalRoutes } from './bridge/bridge-terminal-routes.ts';
+import { mirroredRoutes } from './bridge/mirrored-routes.ts';
 import { consoleAssetRoute, consolePageRoutes, editorPageRoutes } from './console/console-page.ts';
 import { e2bControlRoutes } from './e2b/control-routes.ts';
 import { envdRoutes } from './e2b/envd-routes.ts';
@@ -35,6 +39,7 @@ import { diagnoseRoute } from './previews/diagnosis-route.ts';
 import { portForwardRoutes } from './previews/preview-routes.ts';
 import { tunnelRoutes } from './previews/tunnel-routes.ts';
 import { viewerKeysRoute } from './previews/viewer-keys-route.ts';
+import { attachProcessRoute } from './processes/attach-route.ts';
 import { execCommandRoute } from './processes/exec-route.ts';
 import { execSessionRoutes } from './processes/exec-session-routes.ts';
 import { portRoutes } from './processes/port-routes.ts';
@@ -120,6 +125,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...mountRoutes,
       ...execSessionRoutes,
       ...processRoutes,
+      attachProcessRoute,
       ...serverRoutes,
       ...portRoutes,
       ...sandboxStateRoutes,
@@ -143,6 +149,10 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...e2bTemplateRoutes,
       ...envdRoutes,
     ],
+  },
+  bridge: {
+    needs: ['sandboxes', 'previews', 'ops', 'docs'],
+    routes: [...mirroredRoutes, ...bridgeProcessRoutes, ...bridgeTerminalRoutes, bridgeDocumentRoute],
   },
   editor: {
     needs: ['sandboxes', 'console'],

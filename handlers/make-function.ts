@@ -5,7 +5,7 @@ import { guardCredential, type LazySignal } from './http/guard-credential.ts';
 import type { HttpEvent, HttpResponse } from './http/http-event.ts';
 import { admit, type ChainEvent, type Step } from './http/admit.ts';
 import { authenticate } from './http/authenticate.ts';
-import { checkBridgeId, guardOrigin } from './http/guards.ts';
+import { bridgeIdSegment, checkBridgeId, guardOrigin } from './http/guards.ts';
 import { readInput } from './http/read-input.ts';
 import { redactTokens, renderErrors } from './http/render-errors.ts';
 import type { Route, RouteRequest } from './route.ts';
@@ -40,7 +40,8 @@ export function makeFunction(
   )
     .use(renderErrors(services, route, redact))
     .use(received(route, services));
-  if (route.path.startsWith('/v1/sandbox/{id}')) chain.use(checkBridgeId());
+  const idSegment = bridgeIdSegment(route.path);
+  if (idSegment !== undefined) chain.use(checkBridgeId(idSegment));
   // Before authentication: a foreign page must not learn whether a credential is valid.
   if (route.anyOrigin !== true) chain.use(guardOrigin({ page: route.page, publicOrigin }));
   // Before the input: strangers cannot cause a body to be read and parsed.

@@ -162,6 +162,24 @@ export function resizeProcess(
   return callStarted(deps, ref, { method: 'POST', path: '/resize', schema: processInfo, body: size });
 }
 
+/** From the signals that ask a process to end until SIGKILL, in ms. */
+const END_GRACE_MS = 4_000;
+
+/**
+ * Ends a process and keeps its output. An interactive shell ignores SIGTERM, and ends at SIGHUP, as
+ * after the loss of its terminal. Resolves at its exit.
+ */
+export async function endProcess(deps: GuestDeps, ref: StartedRef<'processes'>): Promise<ProcessInfo> {
+  for (const signal of ['SIGTERM', 'SIGHUP']) await signalProcess(deps, ref, signal);
+  try {
+    return await waitForProcess(deps, ref, END_GRACE_MS);
+  } catch (error) {
+    if (!(error instanceof PortholeError) || error.code !== 'wait_timed_out') throw error;
+    await signalProcess(deps, ref, 'SIGKILL');
+    return waitForProcess(deps, ref, END_GRACE_MS);
+  }
+}
+
 /** Resolves at its exit. @throws PortholeError `wait_timed_out` */
 export async function waitForProcess(
   deps: GuestDeps,
@@ -245,14 +263,18 @@ export interface OutputRange {
   readonly tail?: number | undefined;
 }
 
-/** Follows the output of an existing process. Yields undefined for each heartbeat of the guest. */
+/**
+ * Follows the output of an existing process. Yields undefined for each heartbeat of the guest.
+ * @throws PortholeError `invalid_request` for a cursor beyond the end
+ */
 export async function followOutput(
   deps: GuestDeps,
   ref: StartedRef,
   { since, follow, tail }: OutputRange,
 ): Promise<AsyncIterable<OutputEvent | undefined>> {
   const { guest } = await reachGuest(deps, ref.caller, ref.sandboxId);
-  await ownOf(guest, ref);
+  const started = await ownOf(guest, ref);
+  if ('output' in started && since !== undefined) checkCursor(since, started.output.next);
   const query = new URLSearchParams({
     ...(since !== undefined && { since: String(since) }),
     follow: String(follow),
@@ -271,6 +293,13 @@ export async function followOutput(
     }
   }
   return events();
+}
+
+function checkCursor(since: number, end: number): void {
+  if (since <= end) return;
+  throw new PortholeError('invalid_request', `since: ${since} is beyond the end of the output, ${end}`, {
+    remedy: 'send the cursor of an event of this process.',
+  });
 }
 
 const eventName = z.enum(OUTPUT_EVENTS);

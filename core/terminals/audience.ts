@@ -7,7 +7,7 @@ import type { MessageSocket } from './message-socket.ts';
  */
 export const MAX_WAITING_BYTES = 512 * 1024;
 /** The program resumes once at most this many bytes wait. */
-const FEW_WAITING = 128 * 1024;
+export const FEW_WAITING_BYTES = 128 * 1024;
 
 /**
  * Without viewers: bytes per read, and the pause after it in milliseconds. About 2.5 MB/s, faster
@@ -99,7 +99,7 @@ export class Audience {
       if (this.#slow(MAX_WAITING_BYTES).length === 0) return;
       this.#stream.pause();
       this.#watch();
-    } else if (this.#slow(FEW_WAITING).length === 0) {
+    } else if (this.#slow(FEW_WAITING_BYTES).length === 0) {
       clearTimeout(this.#stall);
       this.#stall = undefined;
       this.#stream.resume();
@@ -127,7 +127,7 @@ export class Audience {
 
   #watch(): void {
     this.#stall = setTimeout(() => {
-      const slow = this.#slow(FEW_WAITING);
+      const slow = this.#slow(FEW_WAITING_BYTES);
       this.#watch();
       if (slow.length === this.#viewers.size) return;
       for (const viewer of slow) {

@@ -17,10 +17,13 @@ const SHELL = /^[A-Za-z0-9._+/][A-Za-z0-9._+/-]{0,254}$/;
 /** Longest control message of a client, in characters. */
 const MAX_CONTROL = 4_096;
 
-/** A parsed text message: a new size, a pause or resume of output, unknown, or rejected. */
+/**
+ * A parsed text message: a new size, a pause or resume of output, an end of the program, unknown,
+ * or rejected.
+ */
 export type Control =
   | { readonly kind: 'resize'; readonly size: TerminalSize }
-  | { readonly kind: 'pause' | 'resume' }
+  | { readonly kind: 'pause' | 'resume' | 'interrupt' | 'terminate' }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'refused'; readonly message: string };
 
@@ -59,7 +62,7 @@ export function readControl(text: string): Control {
   const message = text.length > MAX_CONTROL ? undefined : jsonOrUndefined(text);
   if (typeof message !== 'object' || message === null) return refused('Invalid control message');
   if (!('type' in message)) return { kind: 'unknown' };
-  if (message.type === 'pause' || message.type === 'resume') return { kind: message.type };
+  if (isPlain(message.type)) return { kind: message.type };
   if (message.type !== 'resize') return { kind: 'unknown' };
   const { cols, rows } = message as { readonly cols?: unknown; readonly rows?: unknown };
   if (typeof cols !== 'number' || typeof rows !== 'number' || !(cols >= 1 && rows >= 1)) {
@@ -70,6 +73,13 @@ export function readControl(text: string): Control {
     return refused(`Invalid dimensions: cols and rows must be at most ${MAX_COLUMNS}`);
   }
   return { kind: 'resize', size };
+}
+
+/** Messages without fields. */
+const PLAIN = ['pause', 'resume', 'interrupt', 'terminate'] as const;
+
+function isPlain(type: unknown): type is (typeof PLAIN)[number] {
+  return (PLAIN as readonly unknown[]).includes(type);
 }
 
 function isPossible({ cols, rows }: TerminalSize): boolean {

@@ -101,16 +101,25 @@ export class Terminals {
     await Promise.all([...this.#open].map((terminal) => terminal.hangUp(ENDING)));
   }
 
-  async #openPrivate(sandbox: WithEnv, request: TerminalRequest): Promise<Terminal> {
+  /**
+   * A place among the connections to terminals without a session, until the returned function is
+   * called, once.
+   * @throws PortholeError `too_many_terminals`
+   */
+  reserve(sandbox: SandboxKey): () => void {
     const key = keyOf(sandbox);
     const count = this.#private.get(key) ?? 0;
     if (count >= MAX_PRIVATE) throw tooMany(sandbox, `${MAX_PRIVATE} terminals without a session`);
     this.#private.set(key, count + 1);
-    const gone = (): void => {
+    return () => {
       const left = (this.#private.get(key) ?? 1) - 1;
       if (left === 0) this.#private.delete(key);
       else this.#private.set(key, left);
     };
+  }
+
+  async #openPrivate(sandbox: WithEnv, request: TerminalRequest): Promise<Terminal> {
+    const gone = this.reserve(sandbox);
     try {
       const terminal = await this.#start(sandbox, request, undefined);
       void terminal.over.then(gone);

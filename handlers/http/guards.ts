@@ -2,18 +2,20 @@ import { PortholeError } from '#base/errors.ts';
 import { checkSandboxId } from '#core/sandboxes/sandbox-owner.ts';
 import type { Step } from './admit.ts';
 
-/** `/v1/sandbox/{id}…` */
-const ID_SEGMENT = 3;
+/** Which segment of the path is the id; undefined: none that the bridge checks. */
+export function bridgeIdSegment(path: string): number | undefined {
+  return /\/v1\/sandbox\/\{id\}/.test(path) ? path.split('/').indexOf('{id}') : undefined;
+}
 
 /**
  * Like the bridge, validates the raw id in the URL before the credential. Percent-encoded ids are
  * invalid.
  * @throws PortholeError `invalid_request`
  */
-export function checkBridgeId(): Step {
+export function checkBridgeId(segment: number): Step {
   return {
     before: ({ event }) => {
-      checkSandboxId(event.rawPath.split('/')[ID_SEGMENT] ?? '');
+      checkSandboxId(event.rawPath.split('/')[segment] ?? '');
     },
   };
 }

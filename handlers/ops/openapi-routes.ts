@@ -36,9 +36,9 @@ const PAGE = `<!doctype html>
 <link rel="stylesheet" href="/v1/openapi/assets/page.css">
 </head>
 <body>
-<header><a href="/">Porthole</a><span>API</span><a href="/v1/openapi.json">openapi.json</a></header>
+<header><a href="/">Porthole</a><span>API</span><a href="openapi.json">openapi.json</a></header>
 <div id="viewer"></div>
-<noscript>This page needs JavaScript. The document itself is at <a href="/v1/openapi.json">/v1/openapi.json</a>.</noscript>
+<noscript>This page needs JavaScript. The document itself is at <a href="openapi.json">openapi.json</a>.</noscript>
 <script src="/v1/openapi/assets/${API_VIEWER}"></script>
 <script src="/v1/openapi/assets/start.js"></script>
 </body>
@@ -81,7 +81,7 @@ const call = (input, init) => {
   return fetch(request);
 };
 const start = async () => {
-  const response = await fetch('/v1/openapi.json', token === null ? {} : { headers: { Authorization: 'Bearer ' + token } });
+  const response = await fetch('openapi.json', token === null ? {} : { headers: { Authorization: 'Bearer ' + token } });
   if (!response.ok) throw new Error((await response.json()).error);
   // The server of the document is this one, which baseServerURL names.
   const { servers, ...content } = await response.json();
@@ -97,7 +97,7 @@ const start = async () => {
     hideClientButton: true,
     documentDownloadType: 'none',
     persistAuth: false,
-    baseServerURL: location.origin,
+    baseServerURL: location.origin + location.pathname.replace(/\\/v1\\/.*/, ''),
     defaultOpenAllTags: true,
     defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
     ...(token === null ? {} : { authentication: { preferredSecurityScheme: 'BearerAuth', securitySchemes: { BearerAuth: { token } } } }),
@@ -166,4 +166,5 @@ const openapiAssetRoute = defineRoute('getOpenApiAsset', 'GET', '/v1/openapi/ass
   },
 });
 
-export const openapiRoutes = [openapiJsonRoute, openapiPageRoute, openapiHtmlRoute, openapiAssetRoute];
+export const openapiPageRoutes = [openapiPageRoute, openapiHtmlRoute];
+export const openapiRoutes = [openapiJsonRoute, ...openapiPageRoutes, openapiAssetRoute];

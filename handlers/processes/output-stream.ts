@@ -18,7 +18,7 @@ import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
 import { queryFlag } from '../http/read-input.ts';
 import type { Services } from '../services.ts';
 
-const Cursor = z
+export const Cursor = z
   .string()
   .regex(/^\d{1,15}$/, 'must be a cursor: the id of an event')
   .transform(Number);
@@ -39,30 +39,31 @@ export const OUTPUT_DESCRIPTION =
 
 /**
  * Output as an event stream. A slow reader slows the reads from the guest, so memory is bounded.
+ * @param toFrame makes the frames of another API
  */
 export async function outputResponse(
   services: Services,
   ref: StartedRef,
   range: OutputRange,
+  toFrame = outputFrame,
 ): Promise<HttpResponse> {
   const over = anySignal(AbortSignal.timeout(MAX_STREAM_MS), services.stopping, ref.signal);
-  return eventStream(frames(await followOutput(services, { ...ref, signal: over }, range), over));
+  return eventStream(frames(await followOutput(services, { ...ref, signal: over }, range), over, toFrame));
+}
+
+/** Clients that read lines rely on the name before the id. */
+function outputFrame({ event, data, id }: OutputEvent): string {
+  return frame(id === undefined ? event : `${event}\nid: ${id}`, data);
 }
 
 async function* frames(
   events: AsyncIterable<OutputEvent | undefined>,
   over: AbortSignal,
+  toFrame: (event: OutputEvent) => string,
 ): AsyncGenerator<string> {
   try {
     yield ': output\n\n';
-    for await (const came of events) {
-      if (came === undefined) yield QUIET_FRAME;
-      else {
-        const { event, data, id } = came;
-        // Clients that read lines rely on the name before the id.
-        yield frame(id === undefined ? event : `${event}\nid: ${id}`, data);
-      }
-    }
+    for await (const event of events) yield event === undefined ? QUIET_FRAME : toFrame(event);
   } catch (error) {
     if (!over.aborted) yield errorFrame(error, 'connect again at the last cursor.');
   }

@@ -82,7 +82,7 @@ const one = {
 } as const satisfies Partial<Route>;
 
 const viewed = { ...one, shared: { sandbox: 'view' } } as const;
-const changed = { ...one, shared: { sandbox: 'work' } } as const;
+export const processWork = { ...one, shared: { sandbox: 'work' } } as const;
 
 interface Request {
   readonly params: { readonly id: string; readonly pid: string };
@@ -90,7 +90,7 @@ interface Request {
   readonly signal: AbortSignal | undefined;
 }
 
-function refOf({ params: { id, pid }, caller, signal }: Request): StartedRef<'processes'> {
+export function processRef({ params: { id, pid }, caller, signal }: Request): StartedRef<'processes'> {
   if (isProcessId(pid)) return { caller, sandboxId: id, kind: 'processes', id: pid, signal };
   throw new PortholeError('process_not_found', `${JSON.stringify(pid.slice(0, 80))} is not a process id`, {
     remedy: `GET /v1/sandbox/${id}/processes lists them.`,
@@ -98,7 +98,7 @@ function refOf({ params: { id, pid }, caller, signal }: Request): StartedRef<'pr
 }
 
 const createProcessRoute = defineRoute('createProcess', 'POST', '/v1/sandbox/{id}/processes', {
-  ...changed,
+  ...processWork,
   summary: 'Start a process',
   description:
     'It outlives the request, and a restart of Porthole; it ends with its sandbox. A stopped sandbox is resumed. A program that cannot be started is a process that exited with 126 or 127. A process keeps its sandbox from idling only while someone reads its output or waits for it.',
@@ -142,17 +142,17 @@ const getProcessRoute = defineRoute('getProcess', 'GET', '/v1/sandbox/{id}/proce
   summary: 'Get a process',
   responses: { 200: { description: 'The process, with its exit once it has one', schema: ProcessDto } },
   async handle(request, services) {
-    return json(200, await getStarted(services, refOf(request)));
+    return json(200, await getStarted(services, processRef(request)));
   },
 });
 
 const deleteProcessRoute = defineRoute('deleteProcess', 'DELETE', '/v1/sandbox/{id}/processes/{pid}', {
-  ...changed,
+  ...processWork,
   summary: 'Remove a process',
   description: 'One that runs is killed (SIGKILL to its group); its output is removed.',
   responses: { 204: { description: 'Removed' } },
   async handle(request, services) {
-    await removeStarted(services, refOf(request));
+    await removeStarted(services, processRef(request));
     return { statusCode: 204, headers: {} };
   },
 });
@@ -168,12 +168,12 @@ const followProcessRoute = defineRoute('followProcess', 'GET', '/v1/sandbox/{id}
   async handle(request, services) {
     const { query, headers } = request;
     const range = { since: cursorOf(headers, query.since), follow: query.follow };
-    return outputResponse(services, refOf(request), range);
+    return outputResponse(services, processRef(request), range);
   },
 });
 
 const sendInputRoute = defineRoute('sendProcessInput', 'POST', '/v1/sandbox/{id}/processes/{pid}/input', {
-  ...changed,
+  ...processWork,
   class: 'stream',
   summary: 'Write to the stdin of a process',
   description: `Raw bytes, at most ${MAX_INPUT_BYTES}. Answers once they are in the pipe; \`eof=true\` closes it behind them. Takes a process with \`stdin: true\` or a terminal.`,
@@ -193,29 +193,29 @@ const sendInputRoute = defineRoute('sendProcessInput', 'POST', '/v1/sandbox/{id}
       cutOff: () =>
         new PortholeError('invalid_request', 'The request was cut off: part of it may be written.'),
     });
-    const bytes = await sendInput(services, refOf(request), { body, eof: request.query.eof });
+    const bytes = await sendInput(services, processRef(request), { body, eof: request.query.eof });
     return json(200, { bytes });
   },
 });
 
 const signalProcessRoute = defineRoute('signalProcess', 'POST', '/v1/sandbox/{id}/processes/{pid}/signal', {
-  ...changed,
+  ...processWork,
   summary: 'Send a signal to a process',
   description: 'To its whole group. After its exit nothing happens.',
   body: z.strictObject({ signal: z.enum(SIGNALS).default('SIGTERM') }).meta({ id: 'SignalRequest' }),
   responses: { 200: { description: 'The process', schema: ProcessDto } },
   async handle(request, services) {
-    return json(200, await signalProcess(services, refOf(request), request.body.signal));
+    return json(200, await signalProcess(services, processRef(request), request.body.signal));
   },
 });
 
 const resizeProcessRoute = defineRoute('resizeProcess', 'POST', '/v1/sandbox/{id}/processes/{pid}/resize', {
-  ...changed,
+  ...processWork,
   summary: 'Resize the terminal of a process',
   body: TerminalSizeDto,
   responses: { 200: { description: 'The process', schema: ProcessDto } },
   async handle(request, services) {
-    return json(200, await resizeProcess(services, refOf(request), request.body));
+    return json(200, await resizeProcess(services, processRef(request), request.body));
   },
 });
 
@@ -229,7 +229,7 @@ const waitForProcessRoute = defineRoute('waitForProcess', 'POST', '/v1/sandbox/{
   responses: { 200: { description: 'The process, exited', schema: ProcessDto } },
   errors: [...one.errors, 'wait_timed_out'],
   async handle(request, services) {
-    return json(200, await waitForProcess(services, refOf(request), request.body.timeout_ms));
+    return json(200, await waitForProcess(services, processRef(request), request.body.timeout_ms));
   },
 });
 

@@ -138,7 +138,8 @@ export function createRouter({ routes, answerOf, missingPage, log, redact }: Rou
     const isOurs = others.length > 0 && others.every(({ isBridge }) => !isBridge);
     // A method that no route has is unknown, and not a missing route of the bridge.
     const isKnown = method === 'HEAD' || methods.includes(method as Method);
-    if (BRIDGE.test(path) && !isOurs && (isKnown || others.length === 0)) return BRIDGE_NOT_FOUND();
+    const isBridge = BRIDGE.test(path) || (others.length > 0 && path.startsWith(BRIDGE_1_0));
+    if (isBridge && !isOurs && (isKnown || others.length === 0)) return BRIDGE_NOT_FOUND();
     if (others.length > 0) {
       const allowed = others.map((each) => each.method);
       // RFC 9110 section 15.5.6: a 405 lists the allowed methods.
@@ -192,6 +193,8 @@ const NO_QUERY = {};
  * a method is a missing route, with exactly this message.
  */
 const BRIDGE = /^\/v1\/(?:sandbox|pool|openapi)/;
+/** The same for the bridge 1.0, at the paths that it has. */
+const BRIDGE_1_0 = '/bridge/1.0/';
 const BRIDGE_NOT_FOUND = (): HttpResponse => ({
   statusCode: 404,
   headers: { 'content-type': 'text/plain; charset=UTF-8' },

@@ -113,6 +113,8 @@ export const processInfo = z.object({
   state: z.enum(['running', 'exited']),
   /** Inside the sandbox; null once it has exited. */
   pid: z.nullable(count),
+  /** The same, also after the exit; null if it never started. An older guest does not have it. */
+  last_pid: z._default(z.nullable(count), null),
   stdin: z.boolean(),
   tty: z.nullable(terminalSize),
   timeout_ms: z.nullable(count),

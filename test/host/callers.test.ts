@@ -29,6 +29,7 @@ const OWN_SANDBOX: ReadonlySet<string> = new Set([
   'restoreCheckpoint',
   'forkCheckpoint',
   'keepFork',
+  'bridgeDeleteSandbox',
   'e2bKillSandbox',
   'e2bPauseSandbox',
   'e2bForkSandbox',
@@ -97,7 +98,7 @@ describe('each kind of caller', () => {
 
   async function probeOf(route: (typeof ROUTES)[number]): Promise<{ run: MadeRun; probe: Probe }> {
     const run = OWN_SANDBOX.has(route.id) ? await makeRun(porthole, ALICE) : await freshRun();
-    const id = /^\/(v1|e2b)\//.test(route.path) ? run.sandboxId : run.runId;
+    const id = /^\/(v1|e2b|bridge)\//.test(route.path) ? run.sandboxId : run.runId;
     const special = await probes()[route.id]?.(run);
     return { run, probe: { params: { id }, ...(route.method === 'POST' ? { body: {} } : {}), ...special } };
   }

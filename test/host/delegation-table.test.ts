@@ -33,7 +33,12 @@ const CALLERS = [
 ] as const;
 
 /** They end the sandbox. */
-const ENDS: ReadonlySet<string> = new Set(['deleteSandbox', 'e2bKillSandbox', 'e2bPauseSandbox']);
+const ENDS: ReadonlySet<string> = new Set([
+  'deleteSandbox',
+  'bridgeDeleteSandbox',
+  'e2bKillSandbox',
+  'e2bPauseSandbox',
+]);
 
 useDelegationHost();
 
@@ -49,7 +54,7 @@ describe('the table of statuses', () => {
     );
   const [head = [], ...body] = lines;
   const rows = new Map(body.map(([route = '', ...cells]) => [route, cells.map(Number)]));
-  const routes = ROUTES.filter(({ path }) => /^\/(v1\/sandbox|e2b\/)/.test(path));
+  const routes = ROUTES.filter(({ path }) => /^\/((bridge\/1\.0\/)?v1\/sandbox|e2b\/)/.test(path));
 
   test('has a column for each kind of caller, and a row for each route of a sandbox', () => {
     expect(head.slice(1)).toEqual([...CALLERS]);

@@ -148,7 +148,7 @@ test('takes several names, and refuses one that no feature has', () => {
     new Set(['mcp', 'editor']),
   );
   expect(() => readConfig({ PORTHOLE_FEATURES_OFF: 'editor,previews' })).toThrow(
-    'must be names of e2b, editor, mcp, pages, separated by commas',
+    'must be names of bridge, e2b, editor, mcp, pages, separated by commas',
   );
 });
 

@@ -46,7 +46,7 @@ describe('signing in with a key', () => {
 
   test('lets its owner in, as who they are', async () => {
     const answer = await porthole.call('GET', '/api/session', { headers: { cookie } });
-    const features = ['e2b', 'editor', 'mcp', 'pages'];
+    const features = ['bridge', 'e2b', 'editor', 'mcp', 'pages'];
     expect([answer.status, answer.json()]).toEqual([
       200,
       { user: 'alice', org: 'acme', admin: false, features },

@@ -2,6 +2,7 @@ import { look } from '#test/contracts/records/looks.contract.ts';
 import { request } from 'node:http';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { skillTar } from '#test/support/skill-tar.ts';
+import { bridgeProbes, HANDSHAKE, mirroredProbes } from './bridge-probes.ts';
 import { e2bProbes } from './e2b-probes.ts';
 import { editorProbes } from './editor-probes.ts';
 import { ADA_ADMIN, ALICE } from './people.ts';
@@ -134,7 +135,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
 
   const newKey = { name: 'CI', scope: 'full' };
 
-  return {
+  const own: Readonly<Record<string, (run: MadeRun) => Promise<Probe>>> = {
     ...editorProbes(porthole),
     ...e2bProbes,
     createKey: async () => ({ body: newKey }),
@@ -149,6 +150,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     sendProcessInput: withProcess({ body: 'a' }),
     signalProcess: withProcess({ body: {} }),
     resizeProcess: withProcess({ body: { cols: 100, rows: 30 } }),
+    attachProcess: withProcess({ headers: HANDSHAKE }),
     waitForProcess: withProcess({ body: {} }, { argv: ['true'] }),
     putServer: async ({ sandboxId }) => {
       declared += 1;
@@ -261,12 +263,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     execCommand: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { argv: ['true'] } }),
     ptyTerminal: async ({ sandboxId }) => ({
       params: { id: sandboxId },
-      headers: {
-        connection: 'Upgrade',
-        upgrade: 'websocket',
-        'sec-websocket-version': '13',
-        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-      },
+      headers: HANDSHAKE,
     }),
     readFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/a.txt' } }),
     writeFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/b.txt' }, body: 'b' }),
@@ -327,6 +324,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     deleteTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' } }),
     getOpenApiAsset: async () => ({ params: { name: 'start.js' } }),
   };
+  return { ...own, ...mirroredProbes(own), ...bridgeProbes(porthole) };
 }
 
 /** Only the status: streams are closed once they begin. */
