@@ -97,6 +97,17 @@ suite('access to a preview, in a browser', chromiumMissing, () => {
     expect(await page.evaluate('document.cookie')).toBe('');
   });
 
+  test('lets the owner open the port of a sandbox by a press, at the host of the port', async () => {
+    const host = `http://3412-${run.sandboxId}.localhost:${porthole.host.port}`;
+    await page.goto(`${host}/?a=b`);
+    await signIn(ALICE);
+    await page.getByRole('button', { name: 'Start the preview' }).click();
+    await seesAll();
+    expect(page.url()).toBe(`${host}/?a=b`);
+    await page.reload();
+    await seesAll();
+  });
+
   test.each([
     ['org', CAROL, true],
     ['org', BOB, false],
