@@ -5,6 +5,7 @@ export type { ListFilter } from './http/pages.ts';
 export type { KeepAlive } from './http/keep-alive.ts';
 export type { FollowedEvent, FollowOptions } from './http/follow-events.ts';
 export { Command, CommandFailed } from './resources/command.ts';
+export type * from './resources/audit.ts';
 export type * from './resources/checkpoints.ts';
 export type * from './resources/command.ts';
 export type * from './resources/delegations.ts';

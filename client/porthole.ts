@@ -1,3 +1,4 @@
+import { Audit } from './resources/audit.ts';
 import { HttpClient, type HttpClientOptions } from './http/http-client.ts';
 import { ANYWHERE, environment, type Platform } from './resources/platform.ts';
 import { Policies } from './resources/policies.ts';
@@ -31,6 +32,8 @@ export class Porthole {
   readonly sandboxes: Sandboxes;
   readonly runs: Runs;
   readonly policies: Policies;
+  /** For admins. */
+  readonly audit: Audit;
   readonly #http: HttpClient;
 
   /** @throws TypeError for an invalid URL or key */
@@ -45,6 +48,7 @@ export class Porthole {
     this.runs = new Runs(http, platform);
     this.sandboxes = new Sandboxes(http, platform, this.runs);
     this.policies = new Policies(http);
+    this.audit = new Audit(http);
     this.#http = http;
   }
 

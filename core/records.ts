@@ -1,4 +1,5 @@
 import type { ApprovalRecords, PolicyRecords } from './approvals/approval-store.ts';
+import type { AuditRecords } from './audit/audit-event.ts';
 import type { ApiKeyRecords } from './auth/api-key-store.ts';
 import type { AccessRecords } from './previews/access-store.ts';
 import type { ArchiveRecords } from './archives/archive-store.ts';
@@ -56,6 +57,7 @@ export interface Records {
   readonly viewers: ViewerRecords;
   readonly endedSessions: EndedSessionRecords;
   readonly apiKeys: ApiKeyRecords;
+  readonly audit: AuditRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   /** Whether the database answered the last request. */

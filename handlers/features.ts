@@ -1,4 +1,5 @@
 import type { OptionalFeature } from '#protocol/settings/optional-features.ts';
+import { auditRoutes } from './audit/audit-routes.ts';
 import { apiKeyRoutes } from './auth/api-key-routes.ts';
 import { delegationRoutes } from './auth/delegation-routes.ts';
 import { oauthMetadataRoutes } from './auth/oauth-metadata-routes.ts';
@@ -162,7 +163,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
     needs: [],
     routes: [...delegationRoutes, validateSandboxRoute, ...apiKeyRoutes, ...signInRoutes, ...oidcRoutes],
   },
-  ops: { needs: [], routes: opsRoutes },
+  ops: { needs: ['auth'], routes: [...opsRoutes, ...auditRoutes] },
   console: { needs: ['auth'], routes: [...consolePageRoutes, consoleAssetRoute] },
   docs: { needs: [], routes: openapiRoutes },
 };

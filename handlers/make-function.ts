@@ -1,11 +1,13 @@
 import middy from '@middy/core';
 import { PassThrough, Readable } from 'node:stream';
 import { type Caller, requirePerson } from '#core/callers.ts';
+import { withCause } from '#core/audit/present-cause.ts';
 import { guardCredential, type LazySignal } from './http/guard-credential.ts';
 import type { HttpEvent, HttpResponse } from './http/http-event.ts';
 import { admit, type ChainEvent, type Step } from './http/admit.ts';
 import { authenticate } from './http/authenticate.ts';
 import { bridgeIdSegment, checkBridgeId, guardOrigin } from './http/guards.ts';
+import { requestCause } from './http/request-cause.ts';
 import { readInput } from './http/read-input.ts';
 import { redactTokens, renderErrors } from './http/render-errors.ts';
 import type { Route, RouteRequest } from './route.ts';
@@ -35,7 +37,8 @@ export function makeFunction(
       services,
       event.caller,
       () => event.signal,
-      (signal) => route.handle(routeRequest(event, redact, signal), services),
+      (signal) =>
+        withCause(requestCause(event), () => route.handle(routeRequest(event, redact, signal), services)),
     ),
   )
     .use(renderErrors(services, route, redact))

@@ -25,6 +25,7 @@ import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
 import type { OptionalFeature } from '#protocol/settings/optional-features.ts';
 import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { ProvisionAccess } from '#core/runs/agent-token.ts';
+import type { DeniedRequests } from '#core/audit/denied-requests.ts';
 import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Passwords } from '#core/auth/passwords.ts';
 import type { TicketRate } from '#core/previews/ticket-rate.ts';
@@ -134,6 +135,10 @@ export interface Services {
   /** The running requests of this process. */
   readonly admission: Admission;
   /** Wrong keys and tokens by address. */
+  /** How long rows of the audit are kept, in milliseconds. */
+  readonly auditRetentionMs: number;
+  /** Refused requests, for the audit. */
+  readonly denied: Pick<DeniedRequests, 'add' | 'settled'>;
   readonly guesses: GuessLimit;
   /** Of previews and links. */
   readonly passwords: Passwords;

@@ -18,6 +18,7 @@ import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
 import type { ArchiveStore } from '#core/archives/archive-store.ts';
 import type { ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
 import { ARCHIVED_WITHIN_MS } from '#protocol/settings/shared-values.ts';
+import { DeniedRequests } from '#core/audit/denied-requests.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { Passwords } from '#core/auth/passwords.ts';
 import { TicketRate } from '#core/previews/ticket-rate.ts';
@@ -273,6 +274,12 @@ export async function openServices({
       previewSettings: config.preview,
       authenticator,
       admission: createAdmission(config.requestLimits, clock),
+      auditRetentionMs: config.auditRetentionMs,
+      denied: new DeniedRequests({
+        audit: records.audit,
+        clock,
+        failed: (err) => log.error({ err }, 'refused requests not in the audit'),
+      }),
       guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
       ticketRate: new TicketRate(clock),
       passwords: new Passwords(config.requestLimits.wrongSecretsPerMinute, clock),

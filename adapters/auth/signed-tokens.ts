@@ -5,7 +5,7 @@ import type { AgentClaims, SandboxClaims, Tokens } from '#core/auth/authenticato
 import { base32, formatPreviewToken } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
-import { publicKeyText } from '#protocol/guest/guest-pod.ts';
+import { publicKeyText, signJwt } from '#protocol/guest/guest-pod.ts';
 import { signTicket } from '#protocol/guest/visit-tickets.ts';
 import type { KeySet, SigningKey } from '#protocol/guest/key-set.ts';
 
@@ -53,6 +53,13 @@ export function createSignedTokens(keys: KeySet): Tokens {
 
     signTicket: (kind, ticket) => signTicket(keys.current.visit, kind, ticket),
     ticketKeys: [...keys.byKid.values()].map(({ visit }) => publicKeyText(visit)),
+    signAuditHead: ({ seq, hash, at }) =>
+      signJwt(keys.current.audit, 'porthole-audit-head+jwt', {
+        seq,
+        hash,
+        iat: Math.floor(at.getTime() / 1_000),
+      }),
+    auditKeys: [...keys.byKid.values()].map(({ audit }) => publicKeyText(audit)),
     pseudonym: (preview, visitor) =>
       `visitor-${base32(keys.current.previewMac(`visitor\0${preview}\0${visitor}`)).slice(0, 12)}`,
     linkSecret: (linkId) => base32(keys.current.previewMac(`link\0${linkId}`)).slice(0, 32),

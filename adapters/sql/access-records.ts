@@ -1,5 +1,7 @@
 import type { Kysely } from 'kysely';
+import { type NewAuditEvent, previewSubject } from '#core/audit/audit-event.ts';
 import type { AccessRecords, PortAccess, PreviewBlock, PreviewLink } from '#core/previews/access-store.ts';
+import { addAuditEvents, ownerIn } from './audit-records.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { all, count, deleted, first, instantText } from './sql-dialect.ts';
@@ -40,6 +42,11 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
           .values({ run_id: runId, target_port: targetPort, ...access })
           .onConflict((conflict) => conflict.columns(['run_id', 'target_port']).doUpdateSet(access))
           .execute();
+        const subject = previewSubject(runId, targetPort);
+        const owner = await ownerIn(trx, 'runs', runId);
+        await addAuditEvents(trx, [
+          { type: 'preview.access_changed', subject, owner, data: { level, epoch } },
+        ]);
         return changed;
       }),
 
@@ -52,11 +59,14 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
           .where('run_id', '=', runId)
           .where('target_port', '=', targetPort);
         if ((await count(present)) >= most) return false;
-        await trx
+        const made = await trx
           .insertInto('preview_links')
           .values(columnsOf(link, LINK_FIELDS))
           .onConflict((conflict) => conflict.column('id').doNothing())
-          .execute();
+          .returning('id')
+          .executeTakeFirst();
+        if (made !== undefined)
+          await addAuditEvents(trx, [await linkEvent(trx, 'preview.link_created', link)]);
         return true;
       }),
 
@@ -90,7 +100,13 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
       }),
 
     removeLink: (id) =>
-      once(async (db) => (await deleted(db.deleteFrom('preview_links').where('id', '=', id))) > 0),
+      transact(async (trx) => {
+        const removed = trx.deleteFrom('preview_links').where('id', '=', id).returningAll();
+        const link = await first(removed, toLink);
+        if (link === undefined) return false;
+        await addAuditEvents(trx, [await linkEvent(trx, 'preview.link_revoked', link)]);
+        return true;
+      }),
 
     addVisit: ({ runId, targetPort, viewer, linkId }, at, most) =>
       repeatable((db) =>
@@ -207,6 +223,16 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
         }),
       ),
   };
+}
+
+async function linkEvent(
+  trx: Kysely<SqlSchema>,
+  type: 'preview.link_created' | 'preview.link_revoked',
+  { id, runId, targetPort, label, level }: PreviewLink,
+): Promise<NewAuditEvent> {
+  const subject = previewSubject(runId, targetPort);
+  const owner = await ownerIn(trx, 'runs', runId);
+  return { type, subject, owner, data: { link_id: id, label, level } };
 }
 
 function toLink(row: Row<'preview_links'>): PreviewLink {

@@ -1,4 +1,5 @@
 import type { ApiKeyRecord, ApiKeyRecords } from '#core/auth/api-key-store.ts';
+import { addAuditEvents } from './audit-records.ts';
 import { notifyingTransaction } from './publishing-transaction.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row } from './schema.ts';
@@ -29,6 +30,10 @@ export function apiKeyRecords(session: SqlSession): ApiKeyRecords {
         await dialect.lockKey(trx, JSON.stringify(['api keys', org, user]));
         if ((await count(trx.selectFrom('api_keys').where(ownedBy(key.owner)))) >= most) return false;
         await trx.insertInto('api_keys').values(columnsOf(key, FIELDS)).execute();
+        const data = { name: key.name, scope: key.scope, expires_at: instantText(key.expiresAt) };
+        await addAuditEvents(trx, [
+          { type: 'key.created', subject: `key/${key.id}`, owner: key.owner, data },
+        ]);
         return true;
       }),
 
@@ -65,9 +70,15 @@ export function apiKeyRecords(session: SqlSession): ApiKeyRecords {
     revoke: (id) =>
       once((db) =>
         notifyingTransaction(session, db, async (trx, notify) => {
-          const isRevoked = (await deleted(trx.deleteFrom('api_keys').where('id', '=', id))) > 0;
+          const revoked = await first(
+            trx.deleteFrom('api_keys').where('id', '=', id).returningAll(),
+            toRecord,
+          );
+          if (revoked === undefined) return false;
+          const { owner, name } = revoked;
+          await addAuditEvents(trx, [{ type: 'key.revoked', subject: `key/${id}`, owner, data: { name } }]);
           await notify(id);
-          return isRevoked;
+          return true;
         }),
       ),
 

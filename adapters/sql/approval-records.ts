@@ -5,9 +5,10 @@ import { policyPort, policyRun } from '#core/approvals/approval-rules.ts';
 import { deleted, done, EVERY_RUN, first, instantText, ownedBy } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
-import { toApproval } from './approval-rows.ts';
+import { addAuditEvents } from './audit-records.ts';
+import { toApproval, toPolicy } from './approval-rows.ts';
 import { ask, approveCovered, endWaiting, WAITING } from './sql-approvals.ts';
-import { keepDecision } from './policy-records.ts';
+import { keepDecision, policyEvent } from './policy-records.ts';
 
 /** Maximum requests that one query times out. */
 const DUE_AT_ONCE = 200;
@@ -101,7 +102,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
           );
           await keepDecision(trx, approval);
           if (outcome === 'denied' || scope === 'once') return { decided: true, approval, also: [] };
-          await trx
+          const policies = trx
             .insertInto('approval_policies')
             .values({
               id: policyId,
@@ -115,8 +116,9 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
             })
             .onConflict((conflict) =>
               conflict.columns(['owner_org', 'owner_user', 'tool', 'run_id', 'target_port']).doNothing(),
-            )
-            .execute();
+            );
+          const made = await first(policies.returningAll(), toPolicy);
+          if (made !== undefined) await addAuditEvents(trx, [policyEvent('policy.created', made)]);
           return { decided: true, approval, also: await approveCovered(trx, publish, run, row.tool, now) };
         }),
       ),

@@ -1,6 +1,9 @@
 import type { Kysely } from 'kysely';
+import type { AuditEventType } from '#core/audit/audit-event.ts';
+import type { EventData } from '#core/runs/timeline.ts';
 import type { DelegationRecord, DelegationRecords, Scope } from '#core/delegations/delegation-store.ts';
 import type { SandboxKey } from '#core/sandboxes/sandbox-records.ts';
+import { addAuditEvents, ownerIn } from './audit-records.ts';
 import { notifyingTransaction } from './publishing-transaction.ts';
 import { all, count, deleted, first, instantText } from './sql-dialect.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
@@ -24,6 +27,10 @@ export function delegationRecords(session: SqlSession): DelegationRecords {
       .where('sandbox_id', '=', sandbox.id)
       .where('generation', '=', sandbox.generation)
       .where('expires_at', '>', instantText(now));
+  const addEvent = async (trx: Kysely<SqlSchema>, type: AuditEventType, sandboxId: string, data: EventData) =>
+    addAuditEvents(trx, [
+      { type, subject: `sandbox/${sandboxId}`, owner: await ownerIn(trx, 'sandboxes', sandboxId), data },
+    ]);
   return {
     create: (delegation, most) =>
       transact(async (trx) => {
@@ -31,6 +38,11 @@ export function delegationRecords(session: SqlSession): DelegationRecords {
         await dialect.lockKey(trx, JSON.stringify(['delegations', sandbox.id]));
         if ((await count(of(trx, sandbox, createdAt))) >= most) return false;
         await trx.insertInto('delegations').values(toRow(delegation)).execute();
+        await addEvent(trx, 'delegation.created', sandbox.id, {
+          delegation_id: delegation.id,
+          scopes: delegation.grant.scopes.join(' '),
+          expires_at: instantText(delegation.expiresAt),
+        });
         return true;
       }),
 
@@ -62,7 +74,9 @@ export function delegationRecords(session: SqlSession): DelegationRecords {
           .where('id', '=', id)
           .where('sandbox_id', '=', sandbox.id)
           .where('generation', '=', sandbox.generation);
-        return (await deleted(revoked)) > 0;
+        if ((await deleted(revoked)) === 0) return false;
+        await addEvent(trx, 'delegation.revoked', sandbox.id, { delegation_id: id });
+        return true;
       }),
 
     forget: (before) =>

@@ -1,14 +1,16 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { ApprovalRecord, PolicyRecord, PolicyRecords } from '#core/approvals/approval-store.ts';
+import type { NewAuditEvent } from '#core/audit/audit-event.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import { coveringPolicy, type Subject, subjectOf, takesBack } from '#core/approvals/approval-rules.ts';
+import { addAuditEvents } from './audit-records.ts';
 import { toPolicy } from './approval-rows.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { Row, SqlSchema } from './schema.ts';
-import { deleted, first, ownedBy } from './sql-dialect.ts';
+import { first, ownedBy } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 
-export function policyRecords({ once, repeatable }: SqlSession): PolicyRecords {
+export function policyRecords({ repeatable, transact }: SqlSession): PolicyRecords {
   return {
     covering: (owner, runId, tool, args) =>
       repeatable(async (db) => {
@@ -29,8 +31,21 @@ export function policyRecords({ once, repeatable }: SqlSession): PolicyRecords {
 
     // Not idempotent: a repeat would report that it does not exist.
     delete: (id) =>
-      once(async (db) => (await deleted(db.deleteFrom('approval_policies').where('id', '=', id))) > 0),
+      transact(async (trx) => {
+        const policies = trx.deleteFrom('approval_policies').where('id', '=', id);
+        const policy = await first(policies.returningAll(), toPolicy);
+        if (policy === undefined) return false;
+        await addAuditEvents(trx, [policyEvent('policy.deleted', policy)]);
+        return true;
+      }),
   };
+}
+
+export function policyEvent(
+  type: 'policy.created' | 'policy.deleted',
+  { id, owner, tool, runId, targetPort }: PolicyRecord,
+): NewAuditEvent {
+  return { type, subject: `policy/${id}`, owner, data: { tool, run_id: runId, target_port: targetPort } };
 }
 
 /** What policies allow of the tool in the run, and its denials in the run. */

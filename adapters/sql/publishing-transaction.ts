@@ -1,5 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
+import { auditEventOf } from '#core/audit/audit-event.ts';
 import type { NewEvent } from '#core/runs/timeline.ts';
+import { addAuditEvents } from './audit-records.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
@@ -102,7 +104,8 @@ async function append(
   events: readonly NewEvent[],
   at: Date,
 ): Promise<boolean> {
-  if ((await holdRun(trx, dialect, runId)) === undefined) return false;
+  const run = await holdRun(trx, dialect, runId);
+  if (run === undefined) return false;
   const { fresh, stale } = await unpublishedAmong(trx, dialect, runId, events, at);
   if (fresh.length === 0) return false;
   for (const seq of stale) {
@@ -131,5 +134,10 @@ async function append(
       })),
     )
     .execute();
+  const owner = { org: run.owner_org, user: run.owner_user };
+  await addAuditEvents(
+    trx,
+    fresh.flatMap((event) => auditEventOf({ id: runId, owner }, event) ?? []),
+  );
   return true;
 }

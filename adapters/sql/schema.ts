@@ -1,4 +1,5 @@
 import type { Generated, Insertable, Selectable } from 'kysely';
+import type { AuditHead, AuditRow } from '#core/audit/audit-event.ts';
 import type { ApiKeyRecord } from '#core/auth/api-key-store.ts';
 import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
 import type { CheckpointHead, CheckpointRecord } from '#core/checkpoints/checkpoint-store.ts';
@@ -297,6 +298,19 @@ export interface SqlSchema {
     put_at: string;
   };
   api_keys: Columns<ApiKeyRecord>;
+  /** `seq`, `prev_hash` and `hash` are null until the row is in the chain. */
+  audit_events: Columns<Pick<AuditRow, 'id' | 'type' | 'at' | 'subject' | 'result'>> & {
+    /** The users that the details name. */
+    users: string | null;
+    /** Canonical JSON of AuditDetails. Null, like `users` and `salt`, once it is redacted. */
+    details: string | null;
+    salt: string | null;
+    details_hash: string;
+    seq: Generated<number | null>;
+    prev_hash: Generated<string | null>;
+    hash: Generated<string | null>;
+  };
+  audit_heads: Columns<AuditHead>;
   ended_sessions: {
     id: string;
     until: string;
@@ -684,5 +698,21 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: `
     alter table sandboxes add column timeout_at TEXT;
     alter table sandboxes add column on_timeout TEXT default 'stop' not null`,
+  },
+
+  // What happened, as a chain of hashes. A row without a seq waits for its place in the chain.
+  {
+    name: '0037-audit',
+    sql: `
+    create table audit_events (
+      id TEXT primary key, type TEXT not null, at TEXT not null, subject TEXT not null,
+      result TEXT not null, users TEXT, details TEXT, salt TEXT, details_hash TEXT not null,
+      seq integer, prev_hash TEXT, hash TEXT);
+    create unique index audit_events_by_seq on audit_events (seq);
+    create index audit_events_loose on audit_events (id) where seq is null;
+    create index audit_events_of_subject on audit_events (subject, seq);
+    create index audit_events_by_type on audit_events (type, seq);
+    create table audit_heads (
+      seq integer primary key, hash TEXT not null, at TEXT not null, token TEXT not null)`,
   },
 ];

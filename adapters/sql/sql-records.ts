@@ -7,6 +7,7 @@ import type { Records } from '#core/records.ts';
 import { apiKeyRecords } from './api-key-records.ts';
 import { accessRecords } from './access-records.ts';
 import { previewNames } from './preview-names.ts';
+import { auditRecords } from './audit-records.ts';
 import { approvalRecords } from './approval-records.ts';
 import { archiveRecords } from './archive-records.ts';
 import { checkpointRecords } from './checkpoint-records.ts';
@@ -124,6 +125,7 @@ export function sqlRecords(
     viewers: viewerRecords(session),
     endedSessions: endedSessionRecords(session),
     apiKeys: apiKeyRecords(session),
+    audit: auditRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     isAnswering: session.isAnswering,
     close: session.close,

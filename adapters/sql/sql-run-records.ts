@@ -3,6 +3,7 @@ import { PortholeError } from '#base/errors.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import { type RunFilter, type RunRecord, type RunRecords, type RunSort } from '#core/runs/run-records.ts';
 import { SHARING } from '#protocol/settings/shared-values.ts';
+import { addAuditEvents } from './audit-records.ts';
 import { withdrawWaiting } from './sql-approvals.ts';
 import { all, count, first, instantText, ownedBy, type SqlDialect } from './sql-dialect.ts';
 import {
@@ -157,7 +158,10 @@ export function runRecords(session: SqlSession): RunRecords {
             .where('id', '=', id)
             .where('status', '=', 'running');
           const rotated = await first(run.returningAll(), toRecord);
-          if (rotated !== undefined) await notify(id);
+          if (rotated === undefined) return undefined;
+          const { owner } = rotated;
+          await addAuditEvents(trx, [{ type: 'run.token_rotated', subject: `run/${id}`, owner, data: {} }]);
+          await notify(id);
           return rotated;
         }),
       ),

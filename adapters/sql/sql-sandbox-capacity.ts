@@ -9,14 +9,22 @@ import type {
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import { limitsSandboxes, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
+import { addAuditEvents } from './audit-records.ts';
 import type { SandboxEnv } from './owner-seals.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { all, count, first, instantText, ownedBy } from './sql-dialect.ts';
-import { insertSandbox, LIVE, millis, sandboxOf } from './sql-sandbox-records.ts';
-import { inTransaction, type SqlSession } from './sql-session.ts';
+import {
+  insertSandbox,
+  LIVE,
+  millis,
+  sandboxCreatedEvent,
+  sandboxEvent,
+  sandboxOf,
+} from './sql-sandbox-records.ts';
+import type { SqlSession } from './sql-session.ts';
 
 export function sandboxCapacity(
-  { dialect, once, repeatable, transact }: SqlSession,
+  { dialect, repeatable, transact }: SqlSession,
   kept: SandboxEnv,
 ): SandboxCapacity {
   const toRecord = (row: Row<'sandboxes'>) => sandboxOf(row, kept);
@@ -82,9 +90,11 @@ export function sandboxCapacity(
           .where('id', '=', id)
           .where('generation', '=', generation)
           .where('desired', '=', 'stopped')
-          .returning('id')
+          .returningAll()
           .executeTakeFirst();
-        return woken === undefined ? 'unchanged' : 'woken';
+        if (woken === undefined) return 'unchanged';
+        await addAuditEvents(trx, [sandboxEvent('sandbox.resumed', woken)]);
+        return 'woken';
       }),
 
     wantedBy: (owner, place) =>
@@ -101,9 +111,9 @@ export function sandboxCapacity(
         (sandboxOptions.sessionKey !== null ||
           sandboxOptions.name !== null ||
           hasBounds(sandboxOptions.quotaLimits));
-      const take = async (db: Kysely<SqlSchema>) => {
-        if (checks && (await existing(db, to, sandboxOptions)) !== undefined) return undefined;
-        const taken = await db
+      const take = async (trx: Kysely<SqlSchema>) => {
+        if (checks && (await existing(trx, to, sandboxOptions)) !== undefined) return undefined;
+        const taken = await trx
           .updateTable('sandboxes')
           .set({
             owner_org: to.org,
@@ -143,10 +153,11 @@ export function sandboxCapacity(
           )
           .returningAll()
           .executeTakeFirst();
-        return taken && toRecord(taken);
+        if (taken === undefined) return undefined;
+        await addAuditEvents(trx, [sandboxCreatedEvent(taken)]);
+        return toRecord(taken);
       };
-      // A single statement is a transaction already.
-      return once((db) => (checks ? inTransaction(db, take) : take(db)));
+      return transact(take);
     },
   };
 }

@@ -1,6 +1,9 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { AuditEventType, NewAuditEvent } from '#core/audit/audit-event.ts';
+import type { EventData } from '#core/runs/timeline.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import type {
+  DesiredState,
   NewSandboxRecord,
   SandboxKey,
   SandboxRecord,
@@ -13,8 +16,9 @@ import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts'
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { SERVICE_OWNERS } from '#core/sandboxes/sandbox-owner.ts';
 import { DEFAULT_IMAGE } from '#base/reads.ts';
+import { addAuditEvents } from './audit-records.ts';
 import { notifyingTransaction } from './publishing-transaction.ts';
-import { all, done, first, instantText, ownedBy, some, type SqlDialect } from './sql-dialect.ts';
+import { all, done, first, instantText, ownedBy, type SqlDialect } from './sql-dialect.ts';
 import {
   anyLike,
   commonConditions,
@@ -36,42 +40,51 @@ const networkKey = (sandboxId: string) => `network:${sandboxId}`;
 type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
 
 export function sandboxRecords(session: SqlSession, kept: SandboxEnv): SandboxRecords {
-  const { dialect, notifier, once, repeatable } = session;
+  const { dialect, notifier, repeatable, transact } = session;
   const toRecord = (row: Row<'sandboxes'>) => sandboxOf(row, kept);
   const update = (db: Kysely<SqlSchema>, { id, generation }: SandboxKey) =>
     db.updateTable('sandboxes').where('id', '=', id).where('generation', '=', generation);
   const set = (id: string, states: SandboxStates, generation: number | undefined) =>
-    once((db) =>
-      done(
-        db
-          .updateTable('sandboxes')
-          .set({ ...states, ...(states.observed === 'destroyed' && { env: NO_ENV, secrets: null }) })
-          .where('id', '=', id)
-          .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number)),
-      ),
-    );
+    transact(async (trx) => {
+      const { desired, observed } = states;
+      const found = trx.updateTable('sandboxes').where('id', '=', id);
+      const of = found.$if(generation !== undefined, (query) =>
+        query.where('generation', '=', generation as number),
+      );
+      if (observed !== undefined)
+        await done(of.set({ observed, ...(observed === 'destroyed' && { env: NO_ENV, secrets: null }) }));
+      if (desired === undefined) return;
+      const changed = await of
+        .set({ desired })
+        .where('desired', '!=', desired)
+        .returningAll()
+        .executeTakeFirst();
+      if (changed !== undefined) await addAuditEvents(trx, [sandboxEvent(STATE_EVENTS[desired], changed)]);
+    });
   return {
     create: (sandbox) =>
-      once(async (db) => {
-        const row = await insertSandbox(db, sandbox, kept);
+      transact(async (trx) => {
+        const row = await insertSandbox(trx, sandbox, kept);
         return row && toRecord(row);
       }),
 
     moveDesired: (sandbox, from, to, at, seen) =>
-      once((db) =>
-        some(
-          update(db, sandbox)
-            .set({
-              desired: to,
-              stopped_at: to === 'stopped' ? instantText(at) : null,
-              ...(to === 'stopped' && { timeout_at: null }),
-              ...(to === 'running' && { heartbeat_at: instantText(at) }),
-            })
-            .where('desired', '=', from)
-            .$if(seen !== undefined, (query) => query.where(quietSince(seen as Observed)))
-            .returning('id'),
-        ),
-      ),
+      transact(async (trx) => {
+        const moved = await update(trx, sandbox)
+          .set({
+            desired: to,
+            stopped_at: to === 'stopped' ? instantText(at) : null,
+            ...(to === 'stopped' && { timeout_at: null }),
+            ...(to === 'running' && { heartbeat_at: instantText(at) }),
+          })
+          .where('desired', '=', from)
+          .$if(seen !== undefined, (query) => query.where(quietSince(seen as Observed)))
+          .returningAll()
+          .executeTakeFirst();
+        if (moved === undefined) return false;
+        if (from !== to) await addAuditEvents(trx, [sandboxEvent(STATE_EVENTS[to], moved)]);
+        return true;
+      }),
 
     setTimeout: (sandbox, at, onTimeout) =>
       repeatable((db) =>
@@ -89,9 +102,14 @@ export function sandboxRecords(session: SqlSession, kept: SandboxEnv): SandboxRe
     setNetwork: (sandbox, network) =>
       repeatable((db) =>
         notifyingTransaction(session, db, async (trx, notify) => {
-          await update(trx, sandbox)
+          const changed = await update(trx, sandbox)
             .set({ network: network.mode === 'open' ? 1 : 0, network_policy: JSON.stringify(network) })
-            .execute();
+            .returningAll()
+            .executeTakeFirst();
+          if (changed === undefined) return;
+          await addAuditEvents(trx, [
+            sandboxEvent('sandbox.network_changed', changed, { mode: network.mode }),
+          ]);
           await notify(networkKey(sandbox.id));
         }),
       ),
@@ -99,9 +117,12 @@ export function sandboxRecords(session: SqlSession, kept: SandboxEnv): SandboxRe
     watchNetwork: (id, wake) => notifier.watch(networkKey(id), wake),
 
     setSecrets: (sandbox, secrets) =>
-      repeatable((db) =>
-        done(update(db, sandbox).set({ secrets: kept.secretsText(secrets, sandbox.owner) })),
-      ),
+      transact(async (trx) => {
+        const text = kept.secretsText(secrets, sandbox.owner);
+        const changed = await update(trx, sandbox).set({ secrets: text }).returningAll().executeTakeFirst();
+        if (changed !== undefined)
+          await addAuditEvents(trx, [sandboxEvent('sandbox.secrets_changed', changed)]);
+      }),
 
     touch: (sandbox, at) =>
       repeatable((db) =>
@@ -221,14 +242,33 @@ export function millis(cpu: number): number {
   return Math.round(cpu * 1_000);
 }
 
-/** Undefined if a sandbox with its id exists that is not observed destroyed. */
+const STATE_EVENTS = {
+  running: 'sandbox.resumed',
+  stopped: 'sandbox.stopped',
+  destroyed: 'sandbox.destroyed',
+} as const satisfies Record<DesiredState, AuditEventType>;
+
+export function sandboxEvent(
+  type: AuditEventType,
+  { id, owner_org: org, owner_user: user }: Pick<Row<'sandboxes'>, 'id' | 'owner_org' | 'owner_user'>,
+  data: EventData = {},
+): NewAuditEvent {
+  return { type, subject: `sandbox/${id}`, owner: { org, user }, data };
+}
+
+export function sandboxCreatedEvent(row: Row<'sandboxes'>): NewAuditEvent {
+  const { image, name, generation } = row;
+  return sandboxEvent('sandbox.created', row, { image, name, generation });
+}
+
+/** In a transaction. Undefined if a sandbox with its id exists that is not observed destroyed. */
 export async function insertSandbox(
   db: Kysely<SqlSchema>,
   sandbox: NewSandboxRecord,
   kept: SandboxEnv,
 ): Promise<Row<'sandboxes'> | undefined> {
   const { id, ...rest } = toRow(sandbox, kept);
-  return db
+  const row = await db
     .insertInto('sandboxes')
     .values({ id, ...rest })
     .onConflict((conflict) =>
@@ -239,6 +279,8 @@ export async function insertSandbox(
     )
     .returningAll()
     .executeTakeFirst();
+  if (row !== undefined) await addAuditEvents(db, [sandboxCreatedEvent(row)]);
+  return row;
 }
 
 function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): NewRow<'sandboxes'> {

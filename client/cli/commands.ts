@@ -1,4 +1,5 @@
 import { type CommandSpec, UsageError } from './command.ts';
+import { auditCommand } from './commands/audit.ts';
 import { checkpointCommand, diffCommand, forkCommand } from './commands/checkpoint.ts';
 import { completionCommand } from './commands/completion.ts';
 import { copyCommand, moveCommand } from './commands/copy.ts';
@@ -88,6 +89,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   checkpointCommand,
   forkCommand,
   diffCommand,
+  auditCommand,
   stopCommand,
   resumeCommand,
   deleteCommand,

@@ -1,3 +1,4 @@
+import type { AuditHead } from '../audit/audit-event.ts';
 import type { Caller } from '../callers.ts';
 import type { TicketKind, VisitTicket } from '#protocol/guest/visit-tickets.ts';
 import type { SandboxKey } from '../sandboxes/sandbox-records.ts';
@@ -57,6 +58,10 @@ export interface Tokens {
   signTicket(kind: TicketKind, ticket: VisitTicket): string;
   /** The public keys that verify tickets, the current one first. */
   readonly ticketKeys: readonly string[];
+  /** The JWT of a head of the audit. */
+  signAuditHead(head: Omit<AuditHead, 'token'>): string;
+  /** The public keys that verify it, the current one first. */
+  readonly auditKeys: readonly string[];
   /** A pseudonym of a visitor without a name, different for each preview. */
   pseudonym(preview: string, visitor: string): string;
   /** The secret of a link that is made for an approval: equal for every call that waits for it. */

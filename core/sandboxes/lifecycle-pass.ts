@@ -1,3 +1,4 @@
+import { withReason } from '../audit/present-cause.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 import type { Preview } from '../previews/preview-plane.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
@@ -47,7 +48,8 @@ export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): 
     const decision = lifecycleDecision(sandbox, clock.now(), limits, lastExpiry(previews));
     try {
       if (decision === 'keep') await deps.reconcile?.(sandbox, previews, signal);
-      else if (await asEssential(() => carryOut(deps, sandbox, decision, signal))) done[decision] += 1;
+      else if (await withReason(decision, () => asEssential(() => carryOut(deps, sandbox, decision, signal))))
+        done[decision] += 1;
     } catch (error) {
       failed(sandbox.id, error);
     }

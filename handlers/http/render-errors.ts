@@ -1,6 +1,7 @@
 import { type ErrorCode, PortholeError } from '#base/errors.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import type { ErrorBody, HttpResponse } from './http-event.ts';
+import { requestCause } from './request-cause.ts';
 import { json, type Route } from '../route.ts';
 import type { Logger, Services } from '../services.ts';
 import type { Step } from './admit.ts';
@@ -105,6 +106,8 @@ export function renderErrors(
       }
       const { requestId } = event.requestContext;
       const { status, body, headers } = renderError(error, requestId, services.log, id, redact, bridge);
+      if (status === 401 || status === 403)
+        services.denied.add({ operation: id, code: body.code, cause: requestCause(event) });
       const asked = status === 401 ? challenge?.(services, event.headers) : undefined;
       if (asked !== undefined) headers['www-authenticate'] = asked;
       const shown = errorShape?.(body, status) ?? { status, body };

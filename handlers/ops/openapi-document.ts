@@ -6,6 +6,7 @@ type Json = { [key: string]: unknown };
 
 export const TAGS: Readonly<Record<string, string>> = {
   Approvals: 'Requests of agents that a person decides on, and policies that approve them',
+  Audit: 'What happened, as a chain of hashes that can be verified',
   'Bridge 1.0': 'What clients of release 1.0 of the sandbox bridge call',
   Checkpoints: 'What a sandbox can go back to, and forks of it',
   Console: 'Pages and files of the console',

@@ -4,6 +4,7 @@ import { collectCheckpoints } from '#core/checkpoints/collect-checkpoints.ts';
 import { presentSince } from '#core/runs/run-viewers.ts';
 import { keptSince } from '#core/pages/look-store.ts';
 import { tokenFingerprint } from '#core/previews/preview-token.ts';
+import { sealAudit } from '#core/audit/seal-audit.ts';
 import { reconcileAttachment } from '#core/previews/attach-previews.ts';
 import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
 import { collectOrphans, type OrphanReport } from '#core/sandboxes/collect-orphans.ts';
@@ -27,6 +28,7 @@ type LifecycleServices = Pick<
   | 'checkpoints'
   | 'ids'
   | 'log'
+  | 'auditRetentionMs'
 >;
 
 export type LifecycleReport = LifecyclePass & OrphanReport;
@@ -47,6 +49,7 @@ export async function runLifecyclePass(
     reconcileAttachment(controlled, sandbox, previews, limit);
   const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep, reconcile }, signal);
   const orphans = collectsOrphans ? await collectOrphans(controlled, signal) : NO_ORPHANS;
+  await sealAudit(services);
   await forgetOld(services);
   const automatic = automaticOf(services);
   if (automatic !== undefined) {
@@ -80,7 +83,11 @@ const EXPIRED_KEPT_MS = 3_600_000;
 /** People see for 30 days that a key has expired. */
 const KEYS_KEPT_MS = 30 * 86_400_000;
 
-async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' | 'clock'>): Promise<void> {
+async function forgetOld({
+  records,
+  clock,
+  auditRetentionMs,
+}: Pick<LifecycleServices, 'records' | 'clock' | 'auditRetentionMs'>): Promise<void> {
   const now = clock.now().getTime();
   await records.sandboxEvents.forget(new Date(now - EVENTS_KEPT_MS));
   await records.delegations.forget(new Date(now - EXPIRED_KEPT_MS));
@@ -88,6 +95,7 @@ async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' |
   await records.viewers.forget(presentSince(clock));
   await records.endedSessions.forget(new Date(now - EXPIRED_KEPT_MS));
   await records.apiKeys.forget(new Date(now - KEYS_KEPT_MS));
+  await records.audit.forget(new Date(now - auditRetentionMs));
 }
 
 const NO_ORPHANS: OrphanReport = { adopted: 0, removed: 0 };

@@ -187,6 +187,7 @@ function shape(env: Environment) {
       runTimeoutMs: env.SNAPSHOT_RUN_TIMEOUT_SECONDS * 1_000,
       runMemoryMebibytes: env.SNAPSHOT_RUN_MEMORY_MIB,
     }),
+    auditRetentionMs: env.PORTHOLE_AUDIT_RETENTION_DAYS * 86_400_000,
     /** Where workspaces are archived before their sandboxes are destroyed; undefined: nowhere. */
     archive: archiveOptions(env),
     buckets: Object.freeze({

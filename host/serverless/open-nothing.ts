@@ -23,6 +23,7 @@ export function openNothing(): Promise<OpenFunction> {
     clock: systemClock,
     ids: randomIds,
     authenticator: REJECT_ALL,
+    denied: { add: () => {}, settled: () => Promise.resolve() },
     guesses: new GuessLimit(30, systemClock),
     warnings: () => [],
     publicUrl,

@@ -26,6 +26,8 @@ export interface SigningKey {
   readonly guest: KeyObject;
   /** Ed25519 for tickets of visitors. What serves previews has only the public key. */
   readonly visit: KeyObject;
+  /** Ed25519 for the heads of the audit. */
+  readonly audit: KeyObject;
   /** Ed25519 for the tokens by which the broker knows the sandboxes of a cluster. */
   readonly broker: KeyObject;
 }
@@ -52,6 +54,7 @@ export function deriveKeySet(jwks: Jwks): KeySet {
       record: createSecretKey(derive('record')),
       guest: ed25519Key(derive('guest')),
       visit: ed25519Key(derive('visit')),
+      audit: ed25519Key(derive('audit')),
       broker: ed25519Key(derive('broker')),
     };
   });

@@ -490,6 +490,9 @@ export const EnvironmentSchema = z.object({
   SNAPSHOT_RUN_RETENTION_DAYS: whole(1, 3_650)
     .default(30)
     .describe('Time during which a run of the editor can be listed and read after its snapshot expired'),
+  PORTHOLE_AUDIT_RETENTION_DAYS: whole(1, 3_650)
+    .default(400)
+    .describe('Time that rows of the audit are kept'),
   SNAPSHOT_RUN_TIMEOUT_SECONDS: whole(1, 3_600)
     .default(60)
     .describe('Timeout of a run of the editor or an action'),

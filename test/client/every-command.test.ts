@@ -88,6 +88,7 @@ const callsWith = (site: string): Readonly<Record<string, readonly string[]>> =>
   checkpoint: ['try', 'first'],
   fork: ['try'],
   diff: ['try'],
+  audit: [],
   stop: ['other'],
   resume: ['other'],
   delete: ['other'],

@@ -67,13 +67,18 @@ describe('the package of the client', () => {
   });
   afterAll(() => rm(place, { recursive: true }));
 
-  test('has three dependencies, and imports them and Node’s own modules only where Node runs it', async () => {
-    expect(Object.keys((await readManifest()).dependencies ?? {})).toEqual(['ignore', 'uqr', 'ws']);
+  test('has four dependencies, and imports them and Node’s own modules only where Node runs it', async () => {
+    expect(Object.keys((await readManifest()).dependencies ?? {})).toEqual([
+      'canonicalize',
+      'ignore',
+      'uqr',
+      'ws',
+    ]);
     const all = await imports();
     expect(all.length).toBeGreaterThan(60);
     const foreign = all.flatMap(([file, specifiers]) =>
       specifiers.filter((specifier) => {
-        if (specifier.startsWith('node:') || ['ignore', 'uqr', 'ws'].includes(specifier))
+        if (specifier.startsWith('node:') || ['canonicalize', 'ignore', 'uqr', 'ws'].includes(specifier))
           return !/^(node|cli)\//.test(file);
         const target = relative(CLIENT, resolve(CLIENT, file, '..', specifier));
         return !specifier.startsWith('.') || target.startsWith('..');

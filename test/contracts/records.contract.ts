@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records } from '#core/records.ts';
 import { type Missing, suite } from '#test/support/suite.ts';
 import { apiKeysContract } from './records/api-keys.contract.ts';
+import { auditContract } from './records/audit.contract.ts';
 import { approvalsContract } from './records/approvals.contract.ts';
 import { waitingApprovalsContract } from './records/waiting-approvals.contract.ts';
 import { policiesContract } from './records/policies.contract.ts';
@@ -180,6 +181,7 @@ export function recordsContract(
     sandboxEventsContract(() => ({ records, peer }), { wakesPeers });
     delegationsContract(() => ({ records, peer }), { wakesPeers });
     apiKeysContract(() => ({ records, peer }), { wakesPeers });
+    auditContract(() => ({ records, peer }));
     warmSandboxesContract(() => ({ records, peer }));
     sandboxLifeContract(() => ({ records, peer }));
     editorContract(() => ({ records, peer }));

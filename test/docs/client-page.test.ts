@@ -28,7 +28,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'app/index.html'), 'Hello');
   await symlink(join(CLIENT, 'package.json'), join(installed, 'package.json'));
   await buildPackage('client', join(installed, 'dist'));
-  for (const name of ['ignore', 'uqr', 'ws']) {
+  for (const name of ['canonicalize', 'ignore', 'uqr', 'ws']) {
     await symlink(join(CLIENT, '../node_modules', name), join(folder, 'node_modules', name));
   }
   await writeFile(join(folder, 'package.json'), '{"type": "module"}');

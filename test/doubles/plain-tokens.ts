@@ -18,6 +18,8 @@ export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): T
     signTicket: (kind, ticket) =>
       Buffer.from(JSON.stringify({ kid: kids[0], kind, ticket })).toString('base64url'),
     ticketKeys: [],
+    signAuditHead: ({ seq, hash }) => `head ${seq} ${hash}`,
+    auditKeys: [],
     pseudonym: (preview, visitor) => `visitor of ${preview}: ${visitor}`,
     linkSecret: (linkId) => `secret of ${linkId}`,
     traffic: ({ id, generation }) => `traffic of ${id} ${generation}`,

@@ -158,7 +158,7 @@ describe('porthole up without arguments', () => {
     for (const file of ['package.json', 'bin.js']) await cp(join(source, file), join(built, file));
     await buildPackage('client', join(built, 'dist'));
     await mkdir(join(built, 'node_modules'));
-    for (const name of ['ignore', 'uqr', 'ws']) {
+    for (const name of ['canonicalize', 'ignore', 'uqr', 'ws']) {
       await symlink(join(source, '../node_modules', name), join(built, 'node_modules', name));
     }
     main = join(built, 'bin.js');

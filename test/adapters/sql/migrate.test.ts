@@ -51,6 +51,8 @@ describe('migrations', () => {
       'approval_waiters',
       'approvals',
       'archives',
+      'audit_events',
+      'audit_heads',
       'checkpoint_heads',
       'checkpoints',
       'delegations',

@@ -1,0 +1,88 @@
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { AuditError, verifyAudit } from '../../node/verify-audit.ts';
+import type { AuditEvent, AuditHeads } from '../../resources/audit.ts';
+import { type CommandSpec, type Context, UsageError } from '../command.ts';
+import { plain } from '../print.ts';
+
+export const auditCommand: CommandSpec = {
+  name: 'audit',
+  usage: '[list|heads|verify] [file]',
+  summary: 'list what happened, or verify that no row of it was changed; for admins',
+  details:
+    'verify reads a file that audit --json wrote, or else the server. Keep the output of audit heads elsewhere: with --heads, verify also finds rows that were removed at the end.',
+  options: {
+    type: { type: 'string', value: 'TYPE', help: 'only events of this type' },
+    subject: { type: 'string', value: 'SUBJECT', help: 'only of this subject, such as sandbox/ID' },
+    user: { type: 'string', value: 'USER', help: 'only by, for or of this user' },
+    heads: { type: 'string', value: 'FILE', help: 'verify: signed heads and keys that audit heads wrote' },
+  },
+  json: 'print one event per line, as the API has it',
+  examples: [
+    ['porthole audit --user alice', 'what alice did, and what happened to what is hers'],
+    ['porthole audit --json > audit.jsonl', 'a copy that audit verify reads'],
+    ['porthole audit verify', 'exit code 1, and the row, if one was changed'],
+    ['porthole audit heads > heads.json', 'the signed heads, to be kept elsewhere'],
+  ],
+  async run(context) {
+    const [what = 'list', file] = context.given.positionals;
+    if (what === 'verify') return verifyRows(context, file);
+    if (file !== undefined) throw new UsageError('Only verify reads a file: porthole audit verify FILE.');
+    if (what === 'list') return listRows(context);
+    if (what !== 'heads')
+      throw new UsageError(`audit does list, heads or verify, got ${JSON.stringify(what)}.`);
+    const heads = await context.porthole.audit.heads(0, { signal: context.signal });
+    return context.show(heads, JSON.stringify(heads));
+  },
+};
+
+async function listRows({ given, porthole, signal, show }: Context): Promise<number> {
+  const filter = {
+    type: given.text('type') as AuditEvent['type'] | undefined,
+    subject: given.text('subject'),
+    user: given.text('user'),
+  };
+  for await (const event of porthole.audit.events({ ...filter, signal })) {
+    const { seq, time, type, subject, result, actor, on_behalf_of: behalf } = event;
+    const who = actor === null ? 'redacted' : [actor.kind, actor.id].filter(Boolean).join(' ');
+    const whom = behalf === null ? '' : ` for ${behalf}`;
+    const denied = result === 'denied' ? ', denied' : '';
+    await show(event, plain(`${seq} ${time} ${type} ${subject} by ${who}${whom}${denied}`));
+  }
+  return 0;
+}
+
+async function verifyRows({ given, porthole, signal, show }: Context, file?: string): Promise<number> {
+  const kept = given.text('heads');
+  const heads =
+    kept !== undefined
+      ? (JSON.parse(await readFile(kept, 'utf8')) as AuditHeads)
+      : file === undefined
+        ? await porthole.audit.heads(0, { signal })
+        : undefined;
+  const rows = file === undefined ? porthole.audit.events({ signal }) : rowsOf(file);
+  try {
+    const verified = await verifyAudit(rows, heads);
+    const { rows: count, first, last, heads: matching, redacted } = verified;
+    const range = count === 0 ? 'no rows' : `rows ${first} to ${last}`;
+    return await show(verified, `The audit holds: ${range}, ${matching} signed heads, ${redacted} redacted.`);
+  } catch (error) {
+    if (!(error instanceof AuditError)) throw error;
+    await show({ error: error.message }, error.message);
+    return 1;
+  }
+}
+
+async function* rowsOf(file: string): AsyncGenerator<AuditEvent, void> {
+  let line = 0;
+  for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    line += 1;
+    if (text.trim() === '') continue;
+    try {
+      yield JSON.parse(text) as AuditEvent;
+    } catch {
+      throw new AuditError(`Line ${line} of ${file} is not JSON: write it with porthole audit --json.`);
+    }
+  }
+}
