@@ -24,13 +24,26 @@ type Rules = z.infer<typeof EgressRules>;
 
 const EVERYTHING = new Set(['0.0.0.0/0', '::/0']);
 
-/** Everything that is not allowed is denied if everything is; otherwise the internet is open. */
+/**
+ * Everything that is not allowed is denied if everything is; otherwise the internet is open.
+ * @throws PortholeError `invalid_request` for exceptions: in E2B what is allowed takes precedence,
+ * here what is denied
+ */
 export function toNetworkRequest(
   { allowOut, denyOut }: Rules,
   internet: boolean | undefined,
 ): NetworkRequest {
   const deniesAll = internet === false || denyOut.some((host) => EVERYTHING.has(host));
   if (!deniesAll && internet === undefined && allowOut.length + denyOut.length === 0) return {};
+  if (!deniesAll && allowOut.length > 0 && denyOut.length > 0) {
+    throw new PortholeError(
+      'invalid_request',
+      'allowOut: exceptions from a part of denyOut are not supported',
+      {
+        remedy: 'deny everything (0.0.0.0/0), or leave allowOut out.',
+      },
+    );
+  }
   const mode = !deniesAll ? 'open' : allowOut.length === 0 ? 'off' : 'allowlist';
   return {
     network: mode,

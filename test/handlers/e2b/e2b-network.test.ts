@@ -33,6 +33,11 @@ test.each([
   expect(toNetworkRequest(NewNetwork.parse(rules), internet)).toEqual(request);
 });
 
+test('refuses exceptions from what is denied, which would be denied here', () => {
+  const rules = NewNetwork.parse({ denyOut: ['*.example.com'], allowOut: ['a.example.com'] });
+  expect(() => toNetworkRequest(rules, undefined)).toThrow(/^allowOut: exceptions .* not supported/);
+});
+
 test.each([{ maskRequestHost: 'a' }, { rules: {} }, { egressProxy: {} }, { allowPublicTraffic: 'yes' }])(
   'refuses what is not supported: %j',
   (rules) => {
