@@ -13,7 +13,7 @@ SANDBOX = os.environ["PORTHOLE_TEST_SANDBOX"]
 # WAIT_MS.longest of protocol/guest/processes-protocol.ts.
 LONGEST_WAIT_MS = 600_000
 # What the bridge answers with 502 by its own contract; every other 5xx but 501 is a failure.
-TOLD_BY_CONTRACT = {"session_error", "mount_error", "unmount_error", "tunnel_error"}
+TOLD_BY_CONTRACT = {"session_error", "mount_error", "unmount_error", "tunnel_error", "process_error"}
 
 # Nearly all objects live until the end: a full collection finds nothing and visits them all.
 gc.set_threshold(100_000, 50, 100)
