@@ -11,6 +11,7 @@ import { bridgeProcessRoutes } from './bridge/bridge-process-routes.ts';
 import { bridgeTerminalRoutes } from './bridge/bridge-terminal-routes.ts';
 import { mirroredRoutes } from './bridge/mirrored-routes.ts';
 import { consoleAssetRoute, consolePageRoutes, editorPageRoutes } from './console/console-page.ts';
+import { e2bCodeRoutes } from './e2b/code-routes.ts';
 import { e2bControlRoutes } from './e2b/control-routes.ts';
 import { envdRoutes } from './e2b/envd-routes.ts';
 import { e2bSnapshotRoutes } from './e2b/snapshot-routes.ts';
@@ -41,6 +42,7 @@ import { portForwardRoutes } from './previews/preview-routes.ts';
 import { tunnelRoutes } from './previews/tunnel-routes.ts';
 import { viewerKeysRoute } from './previews/viewer-keys-route.ts';
 import { attachProcessRoute } from './processes/attach-route.ts';
+import { codeRoutes } from './processes/code-routes.ts';
 import { execCommandRoute } from './processes/exec-route.ts';
 import { execSessionRoutes } from './processes/exec-session-routes.ts';
 import { portRoutes } from './processes/port-routes.ts';
@@ -129,6 +131,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       attachProcessRoute,
       ...serverRoutes,
       ...portRoutes,
+      ...codeRoutes,
       ...sandboxStateRoutes,
       ...checkpointRoutes,
       ...forkRoutes,
@@ -149,6 +152,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...e2bSnapshotRoutes,
       ...e2bTemplateRoutes,
       ...envdRoutes,
+      ...e2bCodeRoutes,
     ],
   },
   bridge: {

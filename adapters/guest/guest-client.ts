@@ -9,7 +9,13 @@ import {
   textAnswer,
   turnsOf,
 } from '#core/processes/guest-answers.ts';
-import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
+import type {
+  ExecCommand,
+  ExecProcess,
+  GuestAnswer,
+  GuestCall,
+  GuestConnection,
+} from '#core/sandboxes/sandbox-provider.ts';
 import { anySignal } from '#base/concurrency.ts';
 import { freeBuffer, freeSentPieces } from '#base/free-buffer.ts';
 import { guestHealth, type GuestHealth } from '#protocol/guest/answers.ts';
@@ -71,13 +77,18 @@ export class GuestClient {
     throw guestRefusal(sandboxId, statusCode, refusal);
   }
 
+  async #connect({ method, path, port }: GuestCall, signal?: AbortSignal): Promise<GuestConnection> {
+    if (port === undefined) return connectToGuest(this.#address, `${method} ${path}`, signal);
+    return { stream: await this.dial(port, signal) };
+  }
+
   async #send(call: GuestCall, signal?: AbortSignal): Promise<IncomingMessage> {
     const { method, path, body, headers = {} } = call;
     const { sandboxId, answerWithin = ANSWER_WITHIN } = this.#address;
     const pause = turnsOf(sandboxId);
     const turn = pause();
     if (turn !== undefined) await turn;
-    const { stream, headers: own } = await connectToGuest(this.#address, `${method} ${path}`, signal);
+    const { stream, headers: own } = await this.#connect(call, signal);
     const isStream = typeof (body as Readable | undefined)?.pipe === 'function';
     const text = body === undefined || isStream ? undefined : JSON.stringify(body);
     const late = new AbortController();

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { CODE_FOLDER } from '#protocol/guest/code-protocol.ts';
 import { INSIDE } from './runtime-files.ts';
 
 /** Host folders that a sandbox sees, by name, so that they can be mounted from another path. */
@@ -16,6 +17,8 @@ export interface Sources {
   readonly mounts: string;
   readonly npm?: string;
   readonly pty?: string;
+  /** The code interpreter; empty until it is installed. */
+  readonly code?: string;
   readonly nodeModules?: string;
   /** The folder in which the guest makes its socket, if it gets none from outside. */
   readonly listen?: string;
@@ -119,6 +122,7 @@ export function sandboxView(sources: Sources, memoryMb = Infinity): ViewEntry[] 
   if (sources.channel !== undefined) entries.push(show(sources.channel, INSIDE_PATHS.channel));
   if (sources.listen !== undefined) entries.push(show(sources.listen, INSIDE_PATHS.listen, true));
   if (sources.pty !== undefined) entries.push(show(sources.pty, INSIDE_PATHS.pty));
+  if (sources.code !== undefined) entries.push(show(sources.code, CODE_FOLDER));
   if (sources.nodeModules !== undefined) entries.push(show(sources.nodeModules, '/node_modules'));
   if (sources.npm !== undefined) {
     entries.push(show(sources.npm, '/opt/node/lib/node_modules/npm'));

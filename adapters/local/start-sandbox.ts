@@ -8,6 +8,7 @@ import { anySignal, onceOpen } from '#base/concurrency.ts';
 import { PROTOCOL_VERSION } from '#protocol/guest/http-protocol.ts';
 import { NETWORK } from '#protocol/guest/network.ts';
 import type { GuestSettingsInput } from '#protocol/guest/settings-protocol.ts';
+import { codeInterpreterFolder } from './code-interpreter-folder.ts';
 import { ownerOf } from './drop-root.ts';
 import { endProcesses } from './end-processes.ts';
 import { connectToGuestIn, type GuestSocket, openGuestSocket } from './guest-socket.ts';
@@ -48,12 +49,13 @@ export function sandboxStarter(
 ) {
   const { nodeModules, runsc, tools, userNamespaces, sandboxes = USUAL_SANDBOXES } = options;
   const shared = onceOpen(async () => {
-    const [npm, pty] = [findNpm(), findPty()];
+    const [npm, pty, code] = [findNpm(), findPty(), codeInterpreterFolder(process.env)];
     return {
       node: process.execPath,
       runtime: await writeRuntimeFiles(dataDir),
       ...(npm !== undefined && { npm }),
       ...(pty !== undefined && { pty }),
+      ...(code !== undefined && { code }),
       ...(nodeModules !== undefined && { nodeModules }),
       ...(runsc !== undefined && { runsc }),
     };

@@ -1,6 +1,6 @@
-import { timingSafeEqual } from 'node:crypto';
 import { OPEN_ACCESS } from '#protocol/preview-access.ts';
 import { singleFlight } from '#base/concurrency.ts';
+import { isSameText } from '#base/same-text.ts';
 import type { Tokens } from '../auth/authenticator.ts';
 import type { GuessLimit } from '../auth/guess-limit.ts';
 import { endTimedOut } from '../sandboxes/end-timed-out.ts';
@@ -34,19 +34,13 @@ export async function openPort(
   const guess = `${sandboxId} ${token}`;
   if (guesses.blockedFor(address, guess) > 0) return;
   const found = await records.sandboxes.get(sandboxId);
-  if (found === undefined || !isSame(token, tokens.traffic(found))) return guesses.wrong(address, guess);
+  if (found === undefined || !isSameText(token, tokens.traffic(found))) return guesses.wrong(address, guess);
   await singleFlight(records.access, `port ${targetPort} of ${sandboxId}`, async () => {
     const sandbox = await endTimedOut(deps, found);
     if (sandbox === undefined || sandbox.desired === 'destroyed') return;
     const run = await runOfPort(deps, sandbox, targetPort);
     await startPreview(deps, { run, targetPort, by: 'traffic' });
   });
-}
-
-/** In constant time for texts of one length, which is no secret. */
-function isSame(given: string, wanted: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 /**

@@ -24,8 +24,8 @@ async function fit(schema: z.$ZodType, value: unknown, pause: Pause): Promise<un
     return fit(schema._zod.def.innerType, value, pause);
   }
   if (schema instanceof z.$ZodArray && Array.isArray(value)) {
-    const { maximum = Infinity } = schema._zod.bag as { readonly maximum?: number };
-    if (value.length > maximum) throw new Error(`an array of over ${maximum} items`);
+    const most = maxItems(schema);
+    if (value.length > most) throw new Error(`an array of over ${most} items`);
     const { element } = schema._zod.def;
     const fitting: unknown[] = [];
     for (const item of value) {
@@ -45,6 +45,13 @@ async function fit(schema: z.$ZodType, value: unknown, pause: Pause): Promise<un
     return fitting;
   }
   return fitAtOnce(schema, value);
+}
+
+function maxItems({ _zod: { def } }: z.$ZodArray): number {
+  for (const { _zod: check } of def.checks ?? []) {
+    if (check.def.check === 'max_length') return (check.def as z.$ZodCheckMaxLengthDef).maximum;
+  }
+  return Infinity;
 }
 
 function fitAtOnce(schema: z.$ZodType, value: unknown): unknown {

@@ -96,6 +96,11 @@ export interface ExecProcess {
 export interface GuestCall {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
   readonly path: string;
+  /**
+   * Asks a server of the sandbox on this port, which refuses as the guest does.
+   * @default the guest
+   */
+  readonly port?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sent as JSON, or streamed where it is a stream. */
   readonly body?: unknown;
@@ -226,7 +231,7 @@ export interface GuestCalls {
   /**
    * Asks the sandbox's guest, and resolves when its answer begins.
    * @throws PortholeError as the guest refuses (any status from 400 on), `exec_transport_error`
-   * where the connection is lost
+   * where the connection is lost, `nothing_listens` on the port of the call
    */
   callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer>;
 }

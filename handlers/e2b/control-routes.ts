@@ -22,6 +22,7 @@ import { NetworkUpdate, newNetwork, NewNetwork, toNetworkRequest } from './e2b-n
 import { envdToken } from './envd-token.ts';
 import { findE2bSandbox } from './find-sandbox.ts';
 import { isSnapshotId, sandboxFromSnapshot } from './from-snapshot.ts';
+import { INTERPRETER, interpreterImage, startInterpreter } from './interpreter-template.ts';
 import { readGivenKey } from './given-key.ts';
 
 /** The behaviour of the data plane that clients may expect. */
@@ -67,7 +68,7 @@ export const SandboxView = z.object({
   clientID: z.literal(''),
   envdVersion: z.string(),
   envdAccessToken: z.string(),
-  trafficAccessToken: z.string().optional().describe('Of the hosts of its ports'),
+  trafficAccessToken: z.string().describe('Of the hosts of its ports, and of its code interpreter'),
   domain: z.string().nullable().describe('Below which the ports of the sandbox have hosts'),
 });
 
@@ -81,7 +82,7 @@ export async function toView(services: Services, sandbox: SandboxRecord) {
     clientID: '',
     envdVersion: ENVD_VERSION,
     envdAccessToken: await envdToken(services, sandbox),
-    ...(services.plane.ports !== undefined && { trafficAccessToken: services.tokens.traffic(sandbox) }),
+    trafficAccessToken: services.tokens.traffic(sandbox),
     domain: domainOf(services),
   };
 }
@@ -143,10 +144,13 @@ function createRoute(id: string, path: string): Route {
         ...(network !== undefined && { network }),
       };
       const { templateID } = body;
-      const image = templateID === BASE ? undefined : templateID;
+      const given = templateID === BASE ? undefined : templateID;
+      const isInterpreter = templateID === INTERPRETER;
+      const image = isInterpreter ? await interpreterImage(services) : given;
       const sandbox = isSnapshotId(templateID)
         ? await sandboxFromSnapshot(services, person, templateID, fields, signal)
         : await createSandbox(services, { owner: ownerOf(person), image, ...fields }, undefined, signal);
+      if (isInterpreter) await startInterpreter(services, person, sandbox.id);
       return json(201, await toView(services, sandbox), { 'cache-control': 'no-store' });
     },
   });

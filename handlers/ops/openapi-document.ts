@@ -9,6 +9,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Audit: 'What happened, as a chain of hashes that can be verified',
   'Bridge 1.0': 'What clients of release 1.0 of the sandbox bridge call',
   Checkpoints: 'What a sandbox can go back to, and forks of it',
+  Code: 'Code in contexts that keep its variables',
   Console: 'Pages and files of the console',
   Delegations: 'Access of a program to one sandbox, limited in scope and time',
   Docs: 'This document and its pages',

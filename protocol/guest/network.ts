@@ -40,7 +40,7 @@ const PROXY = `http://127.0.0.1:${NETWORK.port}`;
  * @param direct hosts that commands reach without it
  */
 export function proxyEnvironment(direct: readonly string[] = []): Record<string, string> {
-  const except = ['localhost', '127.0.0.1', '::1', '.localhost', ...direct].join(',');
+  const except = ['localhost', '127.0.0.1', '0.0.0.0', '::1', '.localhost', ...direct].join(',');
   return {
     http_proxy: PROXY,
     HTTP_PROXY: PROXY,

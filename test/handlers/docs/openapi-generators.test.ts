@@ -90,6 +90,7 @@ suite('the OpenAPI document, read by other tools', openapiToolsMissing, () => {
       expect(warnings.toSorted()).toEqual([
         'WARNING parsing GET /api/runs/{id}/looks/{look}/{picture} within previews.',
         'WARNING parsing GET /v1/sandbox/{id}/archive within sandboxes.',
+        'WARNING parsing POST /e2b/envd/execute within e2b.',
       ]);
       const importing = [
         'import importlib, pkgutil, porthole_client',

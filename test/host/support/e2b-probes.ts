@@ -1,3 +1,6 @@
+import type { TestHost } from '#test/support/in-process-host.ts';
+import { declareCodeServer } from './code-server.ts';
+import { ALICE } from './people.ts';
 import type { Probe } from './route-probes.ts';
 import type { MadeRun } from './runs.ts';
 
@@ -13,8 +16,16 @@ const create = () => Promise.resolve({ body: { templateID: 'base' } });
 const setTimeout = ({ sandboxId }: MadeRun) =>
   Promise.resolve({ params: { id: sandboxId }, body: { timeout: 3_600 } });
 
+const CODE: Readonly<Record<string, Probe>> = {
+  e2bExecute: { body: { code: '1' } },
+  e2bListContexts: {},
+  e2bCreateContext: { body: {} },
+  e2bDeleteContext: { params: { context: 'a' } },
+  e2bRestartContext: { params: { context: 'a' } },
+};
+
 /** Calls of E2B's SDKs about alice's sandbox. */
-export const e2bProbes: Probes = {
+export const e2bProbes = (porthole: TestHost): Probes => ({
   e2bCreateSandbox: create,
   e2bCreateSandboxV1: create,
   e2bSetTimeout: setTimeout,
@@ -28,4 +39,13 @@ export const e2bProbes: Probes = {
   e2bWriteFiles: inSandbox({ query: '?path=/workspace/b.txt', body: 'b' }),
   e2bProcess: inSandbox({ params: { method: 'List' }, body: {} }),
   e2bFilesystem: inSandbox({ params: { method: 'ListDir' }, body: { path: '/workspace' } }),
-};
+  ...Object.fromEntries(
+    Object.entries(CODE).map(([route, probe]) => [
+      route,
+      async (run: MadeRun) => {
+        await declareCodeServer(porthole, run.sandboxId, ALICE);
+        return inSandbox(probe)(run);
+      },
+    ]),
+  ),
+});

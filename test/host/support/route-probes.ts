@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { skillTar } from '#test/support/skill-tar.ts';
 import { bridgeProbes, HANDSHAKE, mirroredProbes } from './bridge-probes.ts';
+import { declareCodeServer } from './code-server.ts';
 import { e2bProbes } from './e2b-probes.ts';
 import { editorProbes } from './editor-probes.ts';
 import { ADA_ADMIN, ALICE } from './people.ts';
@@ -102,6 +103,13 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     return { params: { id: sandboxId, name } };
   }
 
+  const withCode =
+    (more: Omit<Probe, 'params'> = {}) =>
+    async ({ sandboxId }: MadeRun): Promise<Probe> => {
+      await declareCodeServer(porthole, sandboxId, ALICE);
+      return { params: { id: sandboxId, context: 'a' }, ...more };
+    };
+
   const withCheckpoint =
     (body?: object) =>
     async ({ sandboxId }: MadeRun): Promise<Probe> => {
@@ -137,7 +145,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
 
   const own: Readonly<Record<string, (run: MadeRun) => Promise<Probe>>> = {
     ...editorProbes(porthole),
-    ...e2bProbes,
+    ...e2bProbes(porthole),
     redactAudit: async () => ({ body: { user: 'gone' } }),
     createKey: async () => ({ body: newKey }),
     revokeKey: async () => {
@@ -163,6 +171,12 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     stopServer: withServer,
     restartServer: withServer,
     followServer: withServer,
+    runCode: withCode({ body: { code: '1' } }),
+    listCodeContexts: withCode(),
+    createCodeContext: withCode(),
+    deleteCodeContext: withCode(),
+    restartCodeContext: withCode(),
+    interruptCodeContext: withCode(),
     createCheckpoint: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: {} }),
     getCheckpoint: withCheckpoint(),
     deleteCheckpoint: withCheckpoint(),
