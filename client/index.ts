@@ -7,6 +7,7 @@ export type { FollowedEvent, FollowOptions } from './http/follow-events.ts';
 export { Command, CommandFailed } from './resources/command.ts';
 export type * from './resources/audit.ts';
 export type * from './resources/checkpoints.ts';
+export type * from './resources/code.ts';
 export type * from './resources/command.ts';
 export type * from './resources/delegations.ts';
 export type * from './resources/files.ts';

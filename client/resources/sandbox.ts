@@ -7,6 +7,7 @@ import type { Run } from './run.ts';
 import type { Runs } from './runs.ts';
 import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { CodeContexts, type CodeRun, runCode, type RunCodeOptions } from './code.ts';
 import { Command, type ExecOptions } from './command.ts';
 import { type DelegateOptions, type Delegation, Delegations } from './delegations.ts';
 import { type CallOptions, Files } from './files.ts';
@@ -47,6 +48,7 @@ export class Sandbox implements AsyncDisposable {
   readonly sessions: Sessions;
   readonly delegations: Delegations;
   readonly checkpoints: Checkpoints;
+  readonly codeContexts: CodeContexts;
   readonly #http: HttpClient;
   readonly #platform: SandboxParts['platform'];
   readonly #runs: Runs | undefined;
@@ -74,6 +76,7 @@ export class Sandbox implements AsyncDisposable {
     this.sessions = new Sessions(http, this.#path);
     this.delegations = new Delegations(http, this.#path, this);
     this.checkpoints = new Checkpoints(http, this.#path);
+    this.codeContexts = new CodeContexts(http, this.#path);
   }
 
   /** The API's last response about it; undefined before the first. */
@@ -105,6 +108,14 @@ export class Sandbox implements AsyncDisposable {
       signal,
     });
     return new Command(argv[0] ?? '', response, signal);
+  }
+
+  /**
+   * Runs code in a context, which keeps its variables. What the code throws is its `exception`.
+   * @throws PortholeError `code_interpreter_missing`, `context_not_found`
+   */
+  runCode(code: string, options?: RunCodeOptions): Promise<CodeRun> {
+    return runCode(this.#http, this.#path, code, options);
   }
 
   /** Opens a terminal. Await its `ready` to know that it has started. */

@@ -46,6 +46,7 @@ import {
   startPreviewTool,
   stopPreviewTool,
 } from './tools/preview-tools.ts';
+import { runCodeTool } from './tools/run-code-tool.ts';
 import { runCommandTool } from './tools/run-command-tool.ts';
 import { startRunTool } from './tools/run-sandbox-tool.ts';
 import {
@@ -71,6 +72,7 @@ export const TOOLS: readonly McpTool[] = [
   readInboxTool,
   replyInboxTool,
   runCommandTool,
+  runCodeTool,
   startServerTool,
   restartServerTool,
   deleteServerTool,

@@ -401,6 +401,28 @@ def test_sends_a_folder_with_a_file_larger_than_an_archive(
     assert sizes == {"a.txt": 5, "model.bin": 40 * 1_048_576, "z.txt": 5}
 
 
+def test_runs_code_in_contexts_that_keep_their_variables(porthole: Porthole) -> None:
+    sandbox = porthole.sandboxes.create()
+    try:
+        sandbox.run_code("x = 20")
+    except PortholeError as error:
+        if error.code != "code_interpreter_missing":
+            raise
+        pytest.skip(str(error))
+    ran = sandbox.run_code("print('hello')\nx + 1")
+    assert (ran["stdout"], [each["text"] for each in ran["results"]]) == ("hello\n", ["21"])
+    other = sandbox.code_contexts.create()
+    failed = sandbox.run_code("x", context=other["id"], env={"A": "b"}, timeout=30)["exception"]
+    assert failed is not None and failed["name"] == "NameError"
+    sandbox.code_contexts.restart(other["id"])
+    sandbox.code_contexts.interrupt(other["id"])
+    assert other["id"] in [each["id"] for each in sandbox.code_contexts.list()]
+    sandbox.code_contexts.delete(other["id"])
+    with pytest.raises(PortholeError, match="context"):
+        sandbox.run_code("1", context=other["id"])
+    sandbox.delete()
+
+
 def test_goes_back_and_forks(porthole: Porthole) -> None:
     run = porthole.run()
     sandbox = run.sandbox

@@ -5,6 +5,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { codeInterpreterMissing } from '#test/support/code-interpreter.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
+import { Porthole } from '../../client/node/index.ts';
 import { ALICE, PEOPLE } from './support/people.ts';
 
 // On a busy machine 20 kernels take a minute to start.
@@ -181,11 +182,14 @@ suite('the code interpreter', codeInterpreterMissing, () => {
 
     test('is restarted, also while code runs in it', async () => {
       const id = (await call('POST', '/contexts', {})).json<{ id: string }>().id;
-      const running = run('print("x")\nwhile True: pass', { context: id });
-      expect((await call('POST', `/contexts/${id}/restart`)).status).toBe(204);
-      expect(await running).toMatchObject({
-        exception: { name: expect.stringMatching(/^(ContextRestarted|KernelDied)/) },
-      });
+      const answer = await stream({ code: 'print("x", flush=True)\nwhile True: pass', context: id });
+      let seen = '';
+      for await (const piece of answer as AsyncIterable<Buffer>) {
+        seen += piece.toString();
+        if (seen.includes('{"text":"x') && !seen.includes('exception'))
+          expect((await call('POST', `/contexts/${id}/restart`)).status).toBe(204);
+      }
+      expect(seen).toMatch(/"name":"(ContextRestarted|KernelDied)/);
       expect(await run('1', { context: id })).toMatchObject({ execution_count: 1 });
       await call('DELETE', `/contexts/${id}`);
     });
@@ -272,5 +276,22 @@ suite('the code interpreter', codeInterpreterMissing, () => {
       }
       expect(last).toBe('5');
     });
+  });
+
+  test('is called by the client', async () => {
+    const { sandboxes } = new Porthole({ url: porthole.host.url, apiKey: ALICE });
+    const sandbox = await sandboxes.create();
+    await sandbox.runCode('x = 20');
+    const { stdout, results } = await sandbox.runCode('print("hello")\nx + 1');
+    expect([stdout, results[0]?.text]).toEqual(['hello\n', '21']);
+    const { id } = await sandbox.codeContexts.create({ cwd: '/workspace' });
+    const { exception } = await sandbox.runCode('x', { context: id, timeoutMs: 30_000 });
+    expect(exception?.name).toBe('NameError');
+    await sandbox.codeContexts.restart(id);
+    await sandbox.codeContexts.interrupt(id);
+    expect((await sandbox.codeContexts.list()).map((each) => each.id)).toContain(id);
+    await sandbox.codeContexts.delete(id);
+    await expect(sandbox.runCode('1', { context: id })).rejects.toMatchObject({ code: 'context_not_found' });
+    await sandbox.delete();
   });
 });

@@ -3,6 +3,7 @@ import { VERSION } from '#handlers/route.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { mcpCalls } from './mcp/mcp-calls.ts';
 import { mcpCheckpoints } from './mcp/mcp-checkpoints.ts';
+import { mcpCode } from './mcp/mcp-code.ts';
 import { mcpFiles } from './mcp/mcp-files.ts';
 import { mcpResults } from './mcp/mcp-results.ts';
 import { mcpWire } from './mcp/mcp-wire.ts';
@@ -57,6 +58,7 @@ describe('an MCP client', () => {
       ['read_inbox', undefined],
       ['reply_inbox', ['message_id', 'text']],
       ['run_command', ['command']],
+      ['run_code', ['code']],
       ['start_server', ['name', 'command']],
       ['restart_server', ['name']],
       ['delete_server', ['name']],
@@ -400,4 +402,5 @@ describe('an MCP client', () => {
 
 mcpCalls(() => porthole, clients);
 mcpCheckpoints(() => porthole, clients);
+mcpCode(() => porthole, clients);
 mcpWire(() => porthole, clients);

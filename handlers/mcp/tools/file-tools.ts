@@ -20,7 +20,7 @@ const MAX_READ_JSON_CHARS = 31_500;
 export const readFileTool = defineTool({
   name: 'read_file',
   title: 'Read a file',
-  description: `Read a file of the sandbox of a run, ${MAX_READ_BYTES['utf-8']} bytes at a time: \`next_offset\` says where the next part begins. What is not UTF-8 text comes as base64.`,
+  description: `Read a file of the sandbox, ${MAX_READ_BYTES['utf-8']} bytes at a time: \`next_offset\` says where the next part begins. What is not UTF-8 text comes as base64.`,
   input: z.strictObject({
     run_id: runId,
     path: filePath,
@@ -71,7 +71,7 @@ export const writeFileTool = defineTool({
   name: 'write_file',
   title: 'Write a file',
   description:
-    'Write a file in the sandbox of a run, whole; one that is there is replaced, and missing folders are made. For more than 1 MiB use PUT /v1/sandbox/{id}/file/{path}.',
+    'Write a file in the sandbox, whole; one that is there is replaced, and missing folders are made. For more than 1 MiB use PUT /v1/sandbox/{id}/file/{path}.',
   input: z.strictObject({
     run_id: runId,
     path: filePath,
@@ -103,7 +103,7 @@ export const editFileTool = defineTool({
   name: 'edit_file',
   title: 'Edit a file',
   description:
-    'Replace a text in a file of the sandbox of a run. `old_text` must be in the file exactly once, with its white space, unless `replace_all` is set.',
+    'Replace a text in a file of the sandbox. `old_text` must be in the file exactly once, with its white space, unless `replace_all` is set.',
   input: z.strictObject({
     run_id: runId,
     path: filePath,
@@ -147,8 +147,7 @@ const KINDS = { file: 'file', directory: 'folder', symlink: 'link', other: 'othe
 export const listFilesTool = defineTool({
   name: 'list_files',
   title: 'List a folder',
-  description:
-    'List what is in a folder of the sandbox of a run: names, kinds, sizes of files. Not what is in its folders.',
+  description: 'List what is in a folder of the sandbox: names, kinds, sizes of files; not of its folders.',
   input: z.strictObject({
     run_id: runId,
     path: filePath.default('/workspace').describe('A folder within /workspace, which is the default'),
@@ -198,7 +197,7 @@ export const searchFilesTool = defineTool({
   name: 'search_files',
   title: 'Search files',
   description:
-    'Find files below a folder of the sandbox of a run by name (`glob`), or lines in them by a regular expression (`pattern`), or both. Leaves out node_modules, .git, .venv and __pycache__, and files of more than 1 MiB.',
+    'Find files below a folder by name (`glob`), or lines in them by a regular expression (`pattern`), or both. Leaves out node_modules, .git, .venv and __pycache__, and files over 1 MiB.',
   input: z.strictObject({
     run_id: runId,
     path: filePath.default('/workspace').describe('A folder within /workspace, which is the default'),

@@ -13,7 +13,7 @@ export const readInboxTool = defineTool({
   name: 'read_inbox',
   title: 'Read what people wrote to you',
   description:
-    'Read the comments of people on the pages of the run, and mark them as read. A comment may be pinned to an element: selector, component and source file are given where known. ' +
+    'Read the comments of people on the pages of the run, and mark them as read. One that is pinned to an element has its selector, and component and source file where known. ' +
     'With message_id one message, with a picture of its element. Call it when people may have looked at a preview; answer with reply_inbox.',
   input: z.strictObject({
     run_id: runId,
@@ -45,7 +45,7 @@ export const readInboxTool = defineTool({
 export const replyInboxTool = defineTool({
   name: 'reply_inbox',
   title: 'Reply to a comment',
-  description: 'Answer a comment of a person, e.g. after you changed what it asks for.',
+  description: 'Answer a comment, e.g. after you changed what it asks for.',
   input: z.strictObject({
     run_id: runId,
     message_id: z.string().max(64).describe('From read_inbox'),

@@ -15,7 +15,7 @@ export const networkRequestsTool = defineTool({
   name: 'network_requests',
   title: 'Read network requests',
   description:
-    'Which hosts the sandbox of a run may reach, and which it tried to reach last: allowed, blocked or failed, and why; and what waits for its owner. Use it when a download or an API call fails.',
+    'Which hosts the sandbox may reach, which it tried to reach last, with the outcome and why, and what waits for its owner. Use it when a download or an API call fails.',
   input: z.strictObject({
     run_id: runId,
     refused: z.boolean().default(false).describe('Only what was blocked or failed'),

@@ -168,7 +168,7 @@ export const doctorTool = defineTool({
   name: 'doctor',
   title: 'Find out why a preview does not show the app',
   description:
-    'Say what listens in the sandbox of a run, whether it answers HTTP and WebSockets, whether pages of live previews work in a browser, and what to do so that a preview shows the app. Without a port: of all that listen.',
+    'Say what listens in the sandbox, whether it answers HTTP and WebSockets, whether its pages work in a browser, and what to do so that a preview shows the app. Without a port: of all that listen.',
   input: z.strictObject({ run_id: runId, port: port.optional() }),
   output: DiagnosisDto,
   annotations: { readOnlyHint: true },

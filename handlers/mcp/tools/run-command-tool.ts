@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { awaitNetworkRequests, type NetworkRequest } from '#core/network/network-questions.ts';
 import { executeCommand } from '#core/processes/execute-command.ts';
@@ -6,52 +5,10 @@ import type { RunRecord } from '#core/runs/run-records.ts';
 import { publishCommand } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { checkpointAtCommand } from '../../sandboxes/checkpoint-triggers.ts';
 import { blockedFrom, BlockedHostDto } from '../../sandboxes/blocked-hosts.ts';
+import { KeptOutput, textsOf } from '../kept-output.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
 import { linkToWhole } from '../run-resources.ts';
 import { filePath, runId, runOf, sandboxOf } from './run-sandbox-tool.ts';
-
-/** Bytes kept of each stream: its beginning, and its end, which has the errors. */
-const FIRST = 4 * 1024;
-const LAST = 12 * 1024;
-
-/** Characters of the JSON of both streams, which escapes control characters. */
-const MAX_JSON_CHARS = 31_000;
-
-/** The beginning and the end of a stream, as far as it has been read. */
-class KeptOutput {
-  first = Buffer.alloc(0);
-  last = Buffer.alloc(0);
-  /** Bytes of the stream. */
-  size = 0;
-
-  /** Reads a stream to its end. @throws errors of the stream */
-  async read(stream: Readable): Promise<void> {
-    for await (const part of stream as AsyncIterable<Buffer>) {
-      this.size += part.length;
-      const room = FIRST - this.first.length;
-      if (room > 0) this.first = Buffer.concat([this.first, part.subarray(0, room)]);
-      if (part.length <= room) continue;
-      this.last = Buffer.concat([this.last, part.subarray(Math.max(room, 0))]).subarray(-LAST);
-    }
-  }
-}
-
-/** The text, of which a share is kept; and how many bytes it leaves out in its middle. */
-function textOf({ first, last, size }: KeptOutput, share: number) {
-  const begin = first.subarray(0, FIRST * share);
-  const end = last.subarray(Math.max(0, last.length - Math.floor(LAST * share)));
-  const missing = size - begin.length - end.length;
-  const gap = missing === 0 ? '' : `\n… ${missing} bytes left out …\n`;
-  return { text: `${begin.toString()}${gap}${end.toString()}`, missing };
-}
-
-/** As much of both as fits. */
-function textsOf(stdout: KeptOutput, stderr: KeptOutput) {
-  for (let share = 1; ; share *= 0.9) {
-    const texts = { stdout: textOf(stdout, share), stderr: textOf(stderr, share) };
-    if (JSON.stringify([texts.stdout.text, texts.stderr.text]).length <= MAX_JSON_CHARS) return texts;
-  }
-}
 
 const DEFAULT_SECONDS = 60;
 
@@ -72,12 +29,12 @@ export const runCommandTool = defineTool({
   name: 'run_command',
   title: 'Run a command',
   description:
-    'Run a shell command in the sandbox of a run and return its exit code and output (of long output the beginning and the end: write it to a file and read that with read_file to see all). Package registries can be reached; other hosts are blocked and named in the answer, or the owner is asked: the call returns then, and the command continues. ' +
+    'Run a shell command in the sandbox and return its exit code and output (of long output the beginning and the end: write it to a file for read_file to see all). Package registries can be reached; other hosts are blocked and named in the answer, or the owner is asked: the call returns then, and the command continues. ' +
     'Start servers with start_server, not in the background of a command.',
   input: z.strictObject({
     run_id: runId,
     command: z.string().min(1).max(100_000).describe('A command line for sh'),
-    cwd: filePath.optional().describe('Where it runs, within /workspace. Default: /workspace'),
+    cwd: filePath.optional().describe('Within /workspace, the default'),
     timeout_seconds: z
       .number()
       .min(0.001)

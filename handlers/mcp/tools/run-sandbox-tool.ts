@@ -12,7 +12,7 @@ import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
 import { portNumber } from '../../http/read-input.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
 
-export const runId = z.string().max(200).optional().describe('Default: the current run');
+export const runId = z.string().max(200).optional().describe('Default: the current');
 
 export const port = portNumber.describe('Where the server listens in the sandbox');
 

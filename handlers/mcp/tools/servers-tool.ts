@@ -81,15 +81,15 @@ export const startServerTool = defineTool({
   name: 'start_server',
   title: 'Start a server',
   description:
-    'Declare a server in the sandbox of a run and start it. It keeps running, and starts again after a crash and with its sandbox. Then show it with start_preview, which waits until it is ready.',
+    'Declare a server in the sandbox and start it. It keeps running, and starts again after a crash and with its sandbox. Then show it with start_preview, which waits until it is ready.',
   input: z.strictObject({
     run_id: runId,
     name,
     command: z.string().min(1).max(100_000).describe('A command line for sh, in the foreground'),
     port: port.optional(),
-    cwd: filePath.optional().describe('Where it runs, within /workspace. Default: /workspace'),
+    cwd: filePath.optional().describe('Within /workspace, the default'),
     restart: z.enum(RESTARTS).default('on-failure'),
-    replace: z.boolean().default(false).describe('Stop and replace a server of this name that differs'),
+    replace: z.boolean().default(false).describe('Replace a server of this name that differs'),
   }),
   output: ServerSummary,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
@@ -116,7 +116,7 @@ export const restartServerTool = defineTool({
   name: 'restart_server',
   title: 'Restart a server',
   description:
-    'Stop a declared server and start it again, for example after a change that it does not load itself. It also starts a server that was stopped or failed.',
+    'Stop a declared server and start it again, e.g. after a change that it does not load. Starts one that was stopped, too.',
   input: z.strictObject({ run_id: runId, name }),
   output: ServerSummary,
   annotations: { readOnlyHint: false, destructiveHint: true },
@@ -250,7 +250,7 @@ export const listProcessesTool = defineTool({
   name: 'list_processes',
   title: 'List processes, servers and ports',
   description:
-    'The declared servers in the sandbox of a run, and its processes: those that run and those that ended last. And the ports that listen.',
+    'The declared servers in the sandbox, and its processes: those that run and those that ended last. And the ports that listen.',
   input: z.strictObject({ run_id: runId }),
   output: z.object({
     servers: z.array(ServerSummary),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from . import types
 from ._async.checkpoints import AsyncCheckpoints
+from ._async.code import AsyncCodeContexts
 from ._async.client import AsyncPorthole
 from ._async.client import connect_from_config as connect_from_config_async
 from ._async.files import AsyncFiles
@@ -21,6 +22,7 @@ from ._async.sandbox import AsyncCommand, AsyncDelegation, AsyncSandbox
 from ._async.sharing import AsyncPreviewSharing
 from ._async.terminal import AsyncTerminal
 from ._sync.checkpoints import Checkpoints
+from ._sync.code import CodeContexts
 from ._sync.client import Porthole, connect_from_config
 from ._sync.files import Files
 from ._sync.processes import Process
@@ -55,6 +57,7 @@ def agent_run(run_id: str) -> Run:
 
 __all__ = [
     "AsyncCheckpoints",
+    "AsyncCodeContexts",
     "AsyncCommand",
     "AsyncDelegation",
     "AsyncFiles",
@@ -67,6 +70,7 @@ __all__ = [
     "AsyncServer",
     "AsyncTerminal",
     "Checkpoints",
+    "CodeContexts",
     "Command",
     "CommandEvent",
     "CommandFailed",

@@ -117,6 +117,56 @@ class CheckpointServer(TypedDict):
     port: int | None
 
 
+class CodeContext(TypedDict):
+    id: str
+    language: str
+    cwd: str
+
+
+class CodeException(TypedDict):
+    name: str
+    value: str
+    traceback: str
+
+
+class _CodeResult(TypedDict):
+    #: Whether it is the value of the last expression.
+    is_main_result: bool
+
+
+class CodeResult(_CodeResult, total=False):
+    text: str
+    html: str
+    markdown: str
+    svg: str
+    #: Base64, as `jpeg` and `pdf`.
+    png: str
+    jpeg: str
+    pdf: str
+    latex: str
+    json: object
+    javascript: str
+    #: The columns of a table.
+    data: dict[str, object]
+    #: What a chart shows.
+    chart: dict[str, object]
+    #: Other media types.
+    extra: dict[str, object]
+
+
+class CodeRun(TypedDict):
+    execution_count: int | None
+    #: Its first MiB, as `stderr`.
+    stdout: str
+    stderr: str
+    #: At most 16 MiB together.
+    results: list[CodeResult]
+    #: What the code threw, or why it was ended.
+    exception: CodeException | None
+    #: Whether more output was dropped.
+    truncated: bool
+
+
 class Checkpoint(TypedDict):
     id: str
     #: The checkpoint that the sandbox was at.

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import httpx
 
@@ -12,6 +12,7 @@ from .._requests import given, heartbeat_every, runnable, sandbox_config, segmen
 from ..errors import CommandFailed, invalid_answer
 from ..streams import Collected, CommandEvent, CommandResult, read_command_event
 from ..types import (
+    CodeRun,
     DelegationInfo,
     Event,
     OnExit,
@@ -27,6 +28,7 @@ from ..types import (
     ServerInfo,
 )
 from .checkpoints import AsyncCheckpoints
+from .code import AsyncCodeContexts
 from .files import AsyncFiles
 from .http import AsyncHttp
 from .processes import AsyncProcesses, read_output
@@ -226,6 +228,7 @@ class AsyncSandbox:
         self.servers = AsyncServers(http, path)
         self.ports = AsyncPorts(http, path)
         self.checkpoints = AsyncCheckpoints(http, path)
+        self.code_contexts = AsyncCodeContexts(http, path)
 
     async def __aenter__(self) -> AsyncSandbox:
         return self
@@ -272,6 +275,28 @@ class AsyncSandbox:
             stream=True,
         )
         return AsyncCommand(self._http, argv[0] if argv else "", begin(response))
+
+    async def run_code(
+        self,
+        code: str,
+        *,
+        language: str | None = None,
+        context: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> CodeRun:
+        """Runs code in a context, which keeps its variables: the default one of the language.
+
+        After `timeout` seconds (60 by default) it is interrupted. What the code throws is its
+        `exception`. Raises PortholeError `code_interpreter_missing`, `context_not_found`.
+        """
+        limit = None if timeout is None else round(timeout * 1_000)
+        body = given(code=code, language=language, context=context, env=env, timeout_ms=limit)
+        headers = {"accept": "application/json"}
+        answer = await self._http.json(
+            "POST", f"{self._path}/code", json=body, headers=headers, timeout=None
+        )
+        return cast(CodeRun, answer)
 
     async def terminal(
         self,
