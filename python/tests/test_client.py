@@ -418,7 +418,7 @@ def test_runs_code_in_contexts_that_keep_their_variables(porthole: Porthole) -> 
     sandbox.code_contexts.interrupt(other["id"])
     assert other["id"] in [each["id"] for each in sandbox.code_contexts.list()]
     sandbox.code_contexts.delete(other["id"])
-    with pytest.raises(PortholeError, match="context"):
+    with pytest.raises(PortholeError, match="Context .* not found"):
         sandbox.run_code("1", context=other["id"])
     sandbox.delete()
 
