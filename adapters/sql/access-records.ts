@@ -34,7 +34,9 @@ export function accessRecords({ dialect, once, repeatable, transact }: SqlSessio
     change: (runId, targetPort, to) =>
       transact(async (trx) => {
         await dialect.lockKey(trx, JSON.stringify(['preview access', runId, targetPort]));
-        const changed = to(await first(ofPort(trx, runId, targetPort), toAccess));
+        const known = await first(ofPort(trx, runId, targetPort), toAccess);
+        const changed = to(known);
+        if (changed === known) return changed;
         const { level, epoch, revoked, password } = changed;
         const access = { level, epoch, revoked: JSON.stringify(revoked), password };
         await trx
