@@ -1,4 +1,5 @@
 import { type CodeContext, codeContext, codeContexts } from '#protocol/guest/code-protocol.ts';
+import { PortholeError } from '#base/errors.ts';
 import { type AnswerSchema, emptyAnswer, jsonAnswer } from '../processes/guest-answers.ts';
 import { type GuestDeps, withCodes } from '../processes/reach-guest.ts';
 import type { PortsRef } from '../processes/sandbox-ports.ts';
@@ -8,7 +9,15 @@ import { callCodeServer } from './code-server.ts';
 /** Until a kernel has started, in ms; a little more than the server itself waits. */
 const STARTS_WITHIN = 70_000;
 
-const one = (id: string) => `/contexts/${encodeURIComponent(id)}`;
+const CONTEXT_ID = /^[\w-]{1,64}$/;
+
+/** @throws PortholeError `context_not_found`, also for what can be no id: the server is not asked */
+function pathOf(id: string): string {
+  if (CONTEXT_ID.test(id)) return `/contexts/${id}`;
+  throw new PortholeError('context_not_found', `There is no context ${JSON.stringify(id.slice(0, 64))}`, {
+    remedy: 'list the contexts of the sandbox, or create one.',
+  });
+}
 
 /** In the order of their creation. */
 export function listCodeContexts(deps: GuestDeps, ref: PortsRef): Promise<readonly CodeContext[]> {
@@ -25,21 +34,21 @@ export function createCodeContext(
 }
 
 /** @throws PortholeError `context_not_found` */
-export function deleteCodeContext(deps: GuestDeps, ref: PortsRef, id: string): Promise<void> {
-  return change(deps, ref, { method: 'DELETE', path: one(id) });
+export async function deleteCodeContext(deps: GuestDeps, ref: PortsRef, id: string): Promise<void> {
+  await change(deps, ref, { method: 'DELETE', path: pathOf(id) });
 }
 
 /**
  * A restart ends what runs, and its variables are lost; an interrupt keeps them where the language
  * can. @throws PortholeError `context_not_found`
  */
-export function changeCodeContext(
+export async function changeCodeContext(
   deps: GuestDeps,
   ref: PortsRef,
   id: string,
   what: 'restart' | 'interrupt',
 ): Promise<void> {
-  return change(deps, ref, { method: 'POST', path: `${one(id)}/${what}` });
+  await change(deps, ref, { method: 'POST', path: `${pathOf(id)}/${what}` });
 }
 
 type Ask = Omit<GuestCall, 'port' | 'answerWithin'>;

@@ -165,6 +165,14 @@ suite('the code interpreter', codeInterpreterMissing, () => {
       expect((await call('DELETE', `/contexts/${id}`)).status).toBe(204);
       const gone = await call('POST', '', { code: '1', context: id });
       expect(gone.json()).toMatchObject({ code: 'context_not_found' });
+      for (const [method, path] of [
+        ['DELETE', '/contexts/%C2%84'],
+        ['POST', '/contexts/%C2%84/restart'],
+        ['POST', '/contexts/a%20b/interrupt'],
+      ] as const) {
+        const answer = await call(method, path);
+        expect([answer.status, answer.json()['code']]).toEqual([404, 'context_not_found']);
+      }
     });
 
     test('is interrupted, and keeps its variables', async () => {
