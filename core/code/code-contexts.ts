@@ -11,7 +11,7 @@ const STARTS_WITHIN = 70_000;
 
 const CONTEXT_ID = /^[\w-]{1,64}$/;
 
-/** @throws PortholeError `context_not_found`, also for what can be no id: the server is not asked */
+/** @throws PortholeError `context_not_found`, also for what can be no id */
 function pathOf(id: string): string {
   if (CONTEXT_ID.test(id)) return `/contexts/${id}`;
   throw new PortholeError('context_not_found', `There is no context ${JSON.stringify(id.slice(0, 64))}`, {
