@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { type Kysely, sql } from 'kysely';
-import { monotonicFactory } from 'ulid';
+import { ulid } from '#adapters/system/clock-and-random-ids.ts';
 import { CHAIN_START, detailsHash, rowHash } from '#core/audit/audit-chain.ts';
 import type {
   AuditDetails,
@@ -22,8 +22,6 @@ import type { SqlSession } from './sql-session.ts';
 /** Most heads of one answer. */
 const MAX_HEADS = 1_000;
 const HEAD_FIELDS = ['seq', 'hash', 'at', 'token'] as const;
-
-const ulid = monotonicFactory();
 
 /** Stores what happened with the present cause, in the transaction of the change itself. */
 export async function addAuditEvents(
@@ -92,8 +90,9 @@ export function auditRecords({ dialect, repeatable, transact }: SqlSession): Aud
       .where('seq', 'is not', null)
       .orderBy('seq', 'desc')
       .limit(1);
+  // Unlike `like`, which takes both cases of a letter for one in SQLite.
   const named = (user: string) =>
-    sql<boolean>`${sql.ref('users')} like ${`%\n${escaped(user)}\n%`} escape '\\'`;
+    sql<boolean>`replace(${sql.ref('users')}, ${`\n${user}\n`}, '') <> ${sql.ref('users')}`;
   return {
     add: (events) => transact((trx) => addAuditEvents(trx, events)),
 
@@ -198,8 +197,6 @@ export function auditRecords({ dialect, repeatable, transact }: SqlSession): Aud
       }),
   };
 }
-
-const escaped = (text: string) => text.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`);
 
 type Placeless = Omit<AuditRow, 'seq' | 'prevHash' | 'hash'>;
 

@@ -4,7 +4,8 @@ import { monotonicFactory } from 'ulid';
 import { base32 } from '#core/previews/preview-token.ts';
 import type { Ids, WakingClock } from '#base/clock-and-ids.ts';
 
-const ulid = monotonicFactory();
+/** Ascends within this process. */
+export const ulid = monotonicFactory();
 
 const PROCESS = randomBytes(4).toString('hex');
 let requests = 0;

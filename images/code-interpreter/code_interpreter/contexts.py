@@ -180,7 +180,7 @@ class Context:
             self._run = None
 
     async def _until_idle(self, run: Run) -> None:
-        """Interrupts code that nobody reads. A kernel that does not stop then is started again."""
+        """Interrupts code that no client reads. A kernel that does not stop then is started again."""
         died = asyncio.create_task(self._manager.provisioner.wait())
         idle = asyncio.create_task(run.idle.wait())
         abandoned = asyncio.create_task(run.abandoned.wait())

@@ -115,6 +115,7 @@ export function auditContract(instances: () => { readonly records: Records; read
       expect(await of({ subject: 'sandbox/a' })).toEqual([1, 3]);
       expect(await of({ user: BOB.user })).toEqual([2]);
       expect(await of({ user: '%' })).toEqual([]);
+      expect(await of({ user: BOB.user.toUpperCase() })).toEqual([]);
       expect(await of({ from: new Date(Date.now() + 60_000) })).toEqual([]);
       expect(await of({ to: new Date(Date.now() + 60_000) })).toHaveLength(3);
       const { rows: page, more } = await peer.audit.read({}, { after: 1, limit: 1 });
