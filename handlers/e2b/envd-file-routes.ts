@@ -1,8 +1,9 @@
 /** `/files` of E2B's data plane: contents of files of one sandbox. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
+import { isSameText } from '#base/same-text.ts';
 import type { Caller } from '#core/callers.ts';
 import { inTemporary } from '#core/files/temporary-files.ts';
 import { uploadFiles } from '#core/files/upload-files.ts';
@@ -54,9 +55,7 @@ async function fromSignedUrl(event: HttpEvent, services: Services): Promise<Rece
   const operation = event.requestContext.http.method === 'POST' ? 'write' : 'read';
   const text = [path, operation, username, token, ...(expires === undefined ? [] : [expires])].join(':');
   const wanted = `v1_${createHash('sha256').update(text).digest('base64').replaceAll('=', '')}`;
-  const [ours, given] = [Buffer.from(wanted), Buffer.from(signature)];
-  const isOurs = ours.length === given.length && timingSafeEqual(ours, given);
-  if (!isOurs) throw refused();
+  if (!isSameText(signature, wanted)) throw refused();
   if (expires !== undefined && Number(expires) * 1_000 < services.clock.now().getTime()) {
     throw new PortholeError('unauthorized', 'signature is already expired');
   }
