@@ -29,6 +29,7 @@ export type * from './resources/preview-sharing.ts';
 export type * from './resources/run.ts';
 export type * from './resources/runs.ts';
 export type * from './resources/server.ts';
+export type * from './resources/usage.ts';
 export type { SyncOptions, SyncResult } from './sync/sync-options.ts';
 export type { SyncMemory } from './node/sync-memory.ts';
 export {

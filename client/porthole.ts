@@ -8,6 +8,7 @@ import { type CreateRunOptions, Runs } from './resources/runs.ts';
 import type { CallOptions } from './resources/files.ts';
 import type { OpenSocket } from './resources/open-socket.ts';
 import { Sandboxes } from './resources/sandboxes.ts';
+import { Usage } from './resources/usage.ts';
 
 export interface PortholeOptions extends Omit<HttpClientOptions, 'url'> {
   /** @default `PORTHOLE_URL`, or `http://127.0.0.1:8787` */
@@ -34,6 +35,7 @@ export class Porthole {
   readonly policies: Policies;
   /** For admins. */
   readonly audit: Audit;
+  readonly usage: Usage;
   readonly #http: HttpClient;
 
   /** @throws TypeError for an invalid URL or key */
@@ -49,6 +51,7 @@ export class Porthole {
     this.sandboxes = new Sandboxes(http, platform, this.runs);
     this.policies = new Policies(http);
     this.audit = new Audit(http);
+    this.usage = new Usage(http);
     this.#http = http;
   }
 

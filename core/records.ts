@@ -23,6 +23,7 @@ import type { SandboxEventRecords } from './sandboxes/sandbox-events.ts';
 import type { SandboxRecords } from './sandboxes/sandbox-records.ts';
 import type { SkillRecords } from './skills/skill-store.ts';
 import type { ViewerRecords } from './runs/run-viewers.ts';
+import type { UsageRecords } from './usage/usage-store.ts';
 import type { TimelineRecords } from './runs/timeline.ts';
 
 /**
@@ -58,6 +59,7 @@ export interface Records {
   readonly endedSessions: EndedSessionRecords;
   readonly apiKeys: ApiKeyRecords;
   readonly audit: AuditRecords;
+  readonly usage: UsageRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   /** Whether the database answered the last request. */

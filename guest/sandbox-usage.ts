@@ -1,8 +1,9 @@
 /** What the sandbox uses: of its cgroup where that is visible inside, else of its processes. */
+import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
-import type { UsageReport } from '../protocol/guest/usage-protocol.ts';
+import type { UsageReport, UsageTotal } from '../protocol/guest/usage-protocol.ts';
 import { cpuTicksOf, memoryLimit, readText, residentBytes, TICK_MS } from './process-usage.ts';
 import { type Handler, type Routes, sendJson } from './router.ts';
 
@@ -50,12 +51,54 @@ const readNow = (): Reading => readCgroup() ?? readProcesses();
 const MIN_MS = 1_000;
 const FIRST_MS = 200;
 
+/** Milliseconds between two looks at the memory. */
+const MEMORY_EVERY_MS = 10_000;
+const GIB_MS = 2 ** 30 * 1_000;
+
+/** What the sandbox has used since the guest's start. Before the first look, as at the first. */
+class UsageCounter {
+  readonly #id = randomUUID();
+  #at = performance.now();
+  #cpuMs = 0;
+  #byteMs = 0;
+  #memoryBytes = 0;
+
+  constructor() {
+    const { cpuMs, memoryBytes } = readNow();
+    this.#cpuMs = cpuMs;
+    this.#memoryBytes = memoryBytes;
+    this.#byteMs = memoryBytes * this.#at;
+    setInterval(() => this.#read(), MEMORY_EVERY_MS).unref();
+  }
+
+  total(): UsageTotal {
+    this.#read();
+    return {
+      id: this.#id,
+      seconds: this.#at / 1_000,
+      cpu_s: this.#cpuMs / 1_000,
+      memory_gib_s: this.#byteMs / GIB_MS,
+    };
+  }
+
+  #read(): void {
+    const { cpuMs, memoryBytes } = readNow();
+    const at = performance.now();
+    this.#byteMs += ((memoryBytes + this.#memoryBytes) / 2) * (at - this.#at);
+    // A process that ends while /proc is read may be missed once.
+    this.#cpuMs = Math.max(this.#cpuMs, cpuMs);
+    [this.#at, this.#memoryBytes] = [at, memoryBytes];
+  }
+}
+
 /** `/v1/usage`. @param memoryMb the limit, where the cgroup is not visible */
 export function usageRoutes(workspace: string, memoryMb: number | undefined): Routes<Handler> {
   const sample = () => ({ at: performance.now(), cpuMs: readNow().cpuMs });
   let recent: ReturnType<typeof sample> | undefined;
   let before: ReturnType<typeof sample> | undefined;
+  const counter = new UsageCounter();
   return {
+    'GET /v1/usage/total': (_request, response) => sendJson(response, 200, counter.total()),
     'GET /v1/usage': async (_request, response) => {
       if (before === undefined) {
         before = recent = sample();

@@ -70,6 +70,7 @@ import { sandboxRoutes } from './sandboxes/sandbox-routes.ts';
 import { sandboxStateRoutes } from './sandboxes/sandbox-state-routes.ts';
 import { skillRoutes } from './sandboxes/skill-routes.ts';
 import { warmPoolRoutes } from './sandboxes/warm-pool-routes.ts';
+import { usageRoute } from './usage/usage-routes.ts';
 
 /** A part of Porthole. Its tools of MCP and its pages of the console name it as their `feature`. */
 interface Feature {
@@ -140,6 +141,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
       ...imageRoutes,
       ...skillRoutes,
       getQuotaRoute,
+      usageRoute,
       ...archiveRoutes,
       ...warmPoolRoutes,
     ],

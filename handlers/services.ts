@@ -30,6 +30,7 @@ import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Passwords } from '#core/auth/passwords.ts';
 import type { TicketRate } from '#core/previews/ticket-rate.ts';
 import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
+import type { TrafficCounter } from '#core/usage/traffic-counter.ts';
 import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { Admission } from './http/admit.ts';
 import type { UploadLimits } from './files/upload-limits.ts';
@@ -63,6 +64,8 @@ export interface Services {
   readonly followGuest: (sandboxId: string) => () => void;
   /** Records that sandboxes are in use. */
   readonly activity: SandboxActivity;
+  /** Counts the traffic of sandboxes. */
+  readonly traffic: Pick<TrafficCounter, 'add' | 'write'>;
   readonly pool: WarmPool;
   /** Probes the servers in sandboxes. */
   readonly probe: AppProbe;

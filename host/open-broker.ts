@@ -8,12 +8,14 @@ import type { Guests } from '#core/processes/guest.ts';
 import { askOwner } from '#core/network/ask-owner.ts';
 import { type NetworkLog, networkLog, TOGETHER_REMOTE_MS } from '#core/network/network-log.ts';
 import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
+import type { TrafficCounter } from '#core/usage/traffic-counter.ts';
 import type { Config } from './config/config.ts';
 import { allowHint } from './open-network.ts';
 
 export interface OpenBrokerDeps {
   readonly records: Records;
   readonly publisher: SandboxEventPublisher;
+  readonly traffic: Pick<TrafficCounter, 'add'>;
   readonly clock: Clock & WakingClock;
   readonly ids: Ids;
   readonly guests: Guests;
@@ -34,7 +36,7 @@ export interface OpenBroker {
 /** The broker of this process. */
 export function openBroker(
   { network: { default: usual, widest, permitted, proxies } }: Pick<Config, 'network'>,
-  { records, publisher, clock, ids, guests, stopping, tools, isRemote }: OpenBrokerDeps,
+  { records, publisher, traffic, clock, ids, guests, stopping, tools, isRemote }: OpenBrokerDeps,
 ): OpenBroker {
   const log = networkLog({ publisher, clock, togetherMs: isRemote ? TOGETHER_REMOTE_MS : undefined });
   const broker = new NetworkBroker({
@@ -57,6 +59,7 @@ export function openBroker(
     }),
     attempted(id, attempt) {
       log.attempted(id, attempt);
+      if (attempt.bytesOut > 0) traffic.add(id, { egressBytes: attempt.bytesOut });
       return isRemote && attempt.decision === 'blocked' ? log.written() : undefined;
     },
     watchPolicy: isRemote ? (id, changed) => records.sandboxes.watchNetwork(id, changed) : undefined,

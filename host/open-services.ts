@@ -32,6 +32,7 @@ import { ManagedPool } from '#core/sandboxes/managed-pool.ts';
 import { makeRoom } from '#core/sandboxes/make-room.ts';
 import { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
+import { TrafficCounter } from '#core/usage/traffic-counter.ts';
 import type { WakingClock } from '#base/clock-and-ids.ts';
 import { isEssential } from '#base/essential-work.ts';
 import { anySignal, onceOpen } from '#base/concurrency.ts';
@@ -129,6 +130,12 @@ export async function openServices({
     opened.defer(() => publisher.settled());
     const activity = new SandboxActivity({ records, clock });
     opened.defer(() => activity.close());
+    const traffic = new TrafficCounter({
+      usage: records.usage,
+      clock,
+      failed: (err) => log.warn({ err }, 'traffic of sandboxes not recorded: the next write has it'),
+    });
+    opened.defer(() => traffic.close());
     const tools = readMachineTools(isOnOneMachine(config) ? process.env : {});
     const platform = await openPlatform(config, {
       records,
@@ -137,6 +144,7 @@ export async function openServices({
       brokerTokens: createBrokerTokens(keys),
       publisher,
       activity,
+      traffic,
       clock,
       tools,
       log,
@@ -155,6 +163,7 @@ export async function openServices({
       ? (await import('./open-broker.ts')).openBroker(config, {
           records,
           publisher,
+          traffic,
           clock,
           ids: randomIds,
           guests,
@@ -201,6 +210,7 @@ export async function openServices({
         sandboxes: controlled,
         probe: appProbe,
         pages,
+        traffic,
         previewSettings: config.preview,
         tokens,
         clock,
@@ -235,6 +245,7 @@ export async function openServices({
       network,
       followGuest: (id) => (isOnOneMachine(config) ? () => undefined : watcher.follow(id)),
       activity,
+      traffic,
       pool,
       probe: appProbe,
       pages,

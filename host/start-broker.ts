@@ -12,6 +12,7 @@ import { PodIdentities } from '#adapters/kubernetes/sandboxes/pod-identities.ts'
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
+import { TrafficCounter } from '#core/usage/traffic-counter.ts';
 import type { Logger } from '#handlers/services.ts';
 import { type Config, secretsOf } from './config/config.ts';
 import { ConfigError } from '#protocol/settings/read-environment.ts';
@@ -64,6 +65,12 @@ export async function startBroker(config: Config, log: Logger): Promise<BrokerHo
       failed: (err) => log.warn({ err }, 'sandbox events not published'),
     });
     opened.defer(() => publisher.settled());
+    const traffic = new TrafficCounter({
+      usage: records.usage,
+      clock: systemClock,
+      failed: (err) => log.warn({ err }, 'traffic of sandboxes not recorded: the next write has it'),
+    });
+    opened.defer(() => traffic.close());
     const access = await clusterAccess();
     const client = createKubernetesClient({ access, now: () => systemClock.now() });
     opened.defer(() => client.close());
@@ -81,6 +88,7 @@ export async function startBroker(config: Config, log: Logger): Promise<BrokerHo
     const { broker, log: attempts } = openBroker(config, {
       records,
       publisher,
+      traffic,
       clock: systemClock,
       ids: randomIds,
       guests: pods,

@@ -29,6 +29,7 @@ import { PortholeError } from '#base/errors.ts';
 import { asEssential } from '#base/essential-work.ts';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import type {
+  CpuTime,
   Enforcement,
   GuestConnection,
   SandboxMemory,
@@ -57,7 +58,7 @@ import { MemoryNotSaved } from './gvisor-memory.ts';
 import { GuestLost, LocalMemory, type Saved } from './local-memory.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
-import { type Controller, findCgroups } from './sandbox-cgroup.ts';
+import { type Controller, findCgroups, readCpuTime, scopeFolders } from './sandbox-cgroup.ts';
 import { diskFull, type DiskSpace, isDiskFull } from '#adapters/system/disk-reserve.ts';
 import { removeFolder, SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { INSIDE_PATHS } from './sandbox-view.ts';
@@ -375,6 +376,14 @@ export class LocalProvider implements SandboxProvider {
   async connect(id: string): Promise<GuestConnection> {
     await this.#memory.reachable(id);
     return { stream: await connectToGuestIn(this.#running(id).path) };
+  }
+
+  /** By its cgroup; undefined where it has none. */
+  cpuTime(id: string): Promise<CpuTime | undefined> {
+    const started =
+      this.#observe(id).state === 'running' ? new SandboxFolder(this.#root, id).started() : undefined;
+    const folders = started?.cgroup?.length === 0 ? scopeFolders(started.process.pid) : started?.cgroup;
+    return Promise.resolve(readCpuTime(folders ?? []));
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {

@@ -22,6 +22,9 @@ const boot = ((): string => {
   }
 })();
 
+/** Of this boot of the machine; empty on systems other than Linux. */
+export const bootId = (): string => boot;
+
 function startOf(pid: number): string | undefined {
   if (process.platform !== 'linux') return startByPs(pid);
   try {

@@ -6,12 +6,15 @@ import {
   mkdirSync,
   readFileSync,
   rmdirSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { execFile } from 'node:child_process';
+import type { CpuTime } from '#core/sandboxes/sandbox-provider.ts';
+import { bootId } from './process-identity.ts';
 import { SYSTEM_PATH } from './spawn-sandbox.ts';
 
 const CONTROLLERS = ['cpu', 'memory', 'pids'] as const;
@@ -43,6 +46,8 @@ interface Hierarchy {
   readonly version: 1 | 2;
   readonly folder: string;
   readonly controllers: readonly Controller[];
+  /** Whether it counts CPU time. */
+  readonly counts: boolean;
 }
 
 /**
@@ -79,6 +84,41 @@ const NO_SWAP = {
   1: ({ memoryMb }: CgroupLimits) => ['memory.memsw.limit_in_bytes', `${memoryMb * 2 ** 20}`],
   2: () => ['memory.swap.max', '0'],
 } as const;
+
+/** Files with the CPU time, and what its number is in nanoseconds. */
+const CPU_TIME = [
+  { file: 'cpu.stat', number: /^usage_usec (\d+)$/m, unit: 1_000 },
+  { file: 'cpuacct.usage', number: /^(\d+)$/m, unit: 1 },
+] as const;
+
+/**
+ * What the first of the folders that counts CPU time says. A folder that is made again has another
+ * inode, so its counter has another name.
+ */
+export function readCpuTime(folders: readonly string[]): CpuTime | undefined {
+  for (const folder of folders) {
+    for (const { file, number, unit } of CPU_TIME) {
+      try {
+        const found = number.exec(readFileSync(join(folder, file), 'utf8'))?.[1];
+        if (found === undefined) continue;
+        return { counter: `${bootId()}:${statSync(folder).ino}`, seconds: (Number(found) * unit) / 1e9 };
+      } catch {
+        // Not in this hierarchy, or the sandbox has just ended.
+      }
+    }
+  }
+  return undefined;
+}
+
+/** The cgroup of the scope that systemd has made for a process. */
+export function scopeFolders(pid: number): readonly string[] {
+  try {
+    const path = /^0::(.*\/run-[^/]+\.scope)$/m.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))?.[1];
+    return path === undefined ? [] : [join('/sys/fs/cgroup', path)];
+  } catch {
+    return [];
+  }
+}
 
 /** The cgroup of a sandbox, including its folder: two installations may use the same id. */
 export function cgroupName(id: string, folder: string): string {
@@ -131,7 +171,8 @@ export function readHierarchies(mountinfo: string, cgroup: string): Hierarchy[] 
     if (own === undefined) return [];
     const within = root === '/' ? own.path : own.path.startsWith(root) ? own.path.slice(root.length) : '';
     const controllers = CONTROLLERS.filter((name) => version === 2 || holds.includes(name));
-    return [{ version, folder: join(at, within), controllers }];
+    const counts = version === 2 || holds.includes('cpuacct');
+    return [{ version, folder: join(at, within), controllers, counts }];
   });
 }
 
@@ -165,7 +206,7 @@ function open({ folder: own }: Hierarchy): Hierarchy {
     }
     writeFileSync(control, wanted.map((name) => `+${name}`).join(' '));
   }
-  return { version: 2, folder, controllers: wanted };
+  return { version: 2, folder, controllers: wanted, counts: true };
 }
 
 /** In the cgroups of this process itself: delegated to its user, or root's. */
@@ -173,9 +214,11 @@ function ownCgroups(): Cgroups | undefined {
   const read = (name: string): string => readFileSync(`/proc/self/${name}`, 'utf8');
   const hierarchies = readHierarchies(read('mountinfo'), read('cgroup')).flatMap((one): Hierarchy[] => {
     try {
-      if (one.controllers.length === 0 || !mayWrite(one.folder)) return [];
+      const isUseful = ({ version, controllers, counts }: Hierarchy) =>
+        controllers.length > 0 || (version === 1 && counts);
+      if (!isUseful(one) || !mayWrite(one.folder)) return [];
       const usable = one.version === 1 ? one : open(one);
-      return usable.controllers.length === 0 ? [] : [usable];
+      return isUseful(usable) ? [usable] : [];
     } catch {
       // Not ours to divide: it holds a process that cannot be moved, or a manager forbids it.
       return [];

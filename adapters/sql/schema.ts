@@ -17,6 +17,7 @@ import type { RunRecord } from '#core/runs/run-records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { SandboxEventType } from '#core/sandboxes/sandbox-events.ts';
 import type { RunEventType } from '#core/runs/timeline.ts';
+import type { UsageAmounts } from '#core/usage/usage-store.ts';
 import type { Columns } from './row-fields.ts';
 
 interface MigrationColumns {
@@ -311,6 +312,23 @@ export interface SqlSchema {
     hash: Generated<string | null>;
   };
   audit_heads: Columns<AuditHead>;
+  /** What a counter of a sandbox has counted on a day. */
+  sandbox_usage: Columns<UsageAmounts> &
+    OwnerColumns & {
+      sandbox_id: string;
+      /** The counter. */
+      source: string;
+      /** `YYYY-MM-DD`. */
+      day: string;
+      /** Empty: in no run. */
+      run_id: string;
+      /** JSON of UsageAmounts: the last reading. */
+      counter: string;
+      read_at: string;
+      /** Its counter has a later row, ended, or counts on. */
+      state: 'past' | 'closed' | 'open';
+      estimated: number;
+    };
   ended_sessions: {
     id: string;
     until: string;
@@ -714,5 +732,21 @@ export const MIGRATIONS: readonly Migration[] = [
     create index audit_events_by_type on audit_events (type, seq);
     create table audit_heads (
       seq integer primary key, hash TEXT not null, at TEXT not null, token TEXT not null)`,
+  },
+
+  // Sums of usage by sandbox, counter and day.
+  {
+    name: '0038-usage',
+    sql: `
+    create table sandbox_usage (
+      sandbox_id TEXT not null, source TEXT not null, day TEXT not null, run_id TEXT not null,
+      owner_org TEXT not null, owner_user TEXT not null,
+      vcpu_s double precision not null, memory_gib_s double precision not null,
+      disk_gib_s double precision not null, egress_bytes double precision not null,
+      preview_bytes double precision not null, look_s double precision not null,
+      counter TEXT not null, read_at TEXT not null, state TEXT not null, estimated integer not null,
+      primary key (sandbox_id, source, day, run_id, owner_user, owner_org));
+    create index sandbox_usage_of_owner on sandbox_usage (owner_org, owner_user, day);
+    create index sandbox_usage_by_day on sandbox_usage (day)`,
   },
 ];

@@ -15,6 +15,7 @@ import { delegationRecords } from './delegation-records.ts';
 import { draftRecords } from './draft-records.ts';
 import { imageRecords } from './image-records.ts';
 import { inboxRecords } from './inbox-records.ts';
+import { usageRecords } from './usage-records.ts';
 import { viewerRecords } from './viewer-records.ts';
 import { checkLimit } from './keyset-page.ts';
 import { lookRecords } from './look-records.ts';
@@ -126,6 +127,7 @@ export function sqlRecords(
     endedSessions: endedSessionRecords(session),
     apiKeys: apiKeyRecords(session),
     audit: auditRecords(session),
+    usage: usageRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     isAnswering: session.isAnswering,
     close: session.close,

@@ -19,6 +19,7 @@ import { shellCommand } from './commands/shell.ts';
 import { deleteCommand, resumeCommand, stopCommand } from './commands/stop-and-delete.ts';
 import { syncCommand } from './commands/sync.ts';
 import { upCommand } from './commands/up.ts';
+import { usageCommand } from './commands/usage.ts';
 import { plain } from './print.ts';
 import { runAndPort, runOf } from './run-of.ts';
 
@@ -90,6 +91,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   forkCommand,
   diffCommand,
   auditCommand,
+  usageCommand,
   stopCommand,
   resumeCommand,
   deleteCommand,

@@ -7,6 +7,7 @@ import type { Preview, PreviewPlane } from '../previews/preview-plane.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { Clock, Ids } from '#base/clock-and-ids.ts';
 import type { Records } from '../records.ts';
+import type { TrafficCounter } from '../usage/traffic-counter.ts';
 import { compareLooks, type LookDifference } from './compare-looks.ts';
 import { classifyPage } from './classify-page.ts';
 import { keptSince } from './look-store.ts';
@@ -17,6 +18,7 @@ import { pageLooked, summaryOf } from './page-report.ts';
 export interface LookAtPageDeps extends DiagnoseSandboxDeps {
   readonly plane: PreviewPlane;
   readonly pages: PageBrowser;
+  readonly traffic: Pick<TrafficCounter, 'add'>;
   readonly records: Pick<Records, 'timeline' | 'looks'> & PassDeps['records'];
   readonly clock: Clock;
   readonly ids: Pick<Ids, 'look' | 'link'>;
@@ -112,7 +114,10 @@ export async function openPage(
   });
   const [pass, reached] = await Promise.all([passTo(preview), Promise.all(siblings)]);
   const opened = { ...visit, origin, siblings: reached, pass };
-  const observed = await deps.pages.observe(opened, run.owner.user, signal);
+  const began = performance.now();
+  const observed = await deps.pages.observe(opened, run.owner.user, signal).finally(() => {
+    deps.traffic.add(run.sandboxId, { lookS: (performance.now() - began) / 1_000 });
+  });
   return withAdvice(deps, run, port, observed, signal);
 }
 

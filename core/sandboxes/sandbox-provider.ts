@@ -150,6 +150,12 @@ export interface SandboxMemory {
   suspend(id: string): Promise<void>;
 }
 
+/** CPU time in seconds since the start of a counter, which has another name once it starts again. */
+export interface CpuTime {
+  readonly counter: string;
+  readonly seconds: number;
+}
+
 /**
  * Where sandboxes live. Every method is idempotent, and safe to repeat after a crash in the middle.
  * A sandbox keeps what it was made from: `resume` takes nothing but its id.
@@ -199,6 +205,12 @@ export interface SandboxProvider {
    * @param operation the method and path of the request, as in `GET /v1/health`
    */
   connect(id: string, operation: string, signal?: AbortSignal): Promise<GuestConnection>;
+
+  /**
+   * The CPU time of a running sandbox, where it is counted outside; undefined where it is not.
+   * @default only the guest counts
+   */
+  cpuTime?(id: string): Promise<CpuTime | undefined>;
 
   /** @default memory cannot be saved */
   readonly memory?: SandboxMemory | undefined;

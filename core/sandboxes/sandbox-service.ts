@@ -8,6 +8,7 @@ import type { Records } from '../records.ts';
 import type { SandboxActivity } from './sandbox-activity.ts';
 import type { SandboxEventPublisher } from './sandbox-event-publisher.ts';
 import type {
+  CpuTime,
   Enforcement,
   ExecCommand,
   ExecProcess,
@@ -40,6 +41,10 @@ export interface SandboxServiceDeps {
    */
   readonly attachPreviews?:
     | ((sandboxId: string, isRunning: boolean, signal?: AbortSignal) => Promise<void>)
+    | undefined;
+  /** Counts what ends with a stop or a deletion. Never rejects. @default usage is not counted */
+  readonly countLastUsage?:
+    | ((sandboxId: string, ending: { readonly processes: boolean; readonly files: boolean }) => Promise<void>)
     | undefined;
   /** Called when a sandbox's skills could not be refreshed: it keeps its old ones. */
   readonly skillsFailed: (sandboxId: string, error: unknown) => void;
@@ -92,6 +97,10 @@ export class SandboxService implements Sandboxes {
     return this.#provider.enforcement(network);
   }
 
+  async cpuTime(id: string): Promise<CpuTime | undefined> {
+    return this.#provider.cpuTime?.(id);
+  }
+
   runsImage(reference: string, signal?: AbortSignal): Promise<boolean> {
     return this.#provider.runsImage(reference, signal);
   }
@@ -125,6 +134,7 @@ export class SandboxService implements Sandboxes {
     const { state } = await this.#provider.inspect(id, signal);
     // Processes that wait for an S3 server would survive SIGKILL.
     await this.#deps.mounter?.unmountAll(id);
+    if (state === 'running') await this.#deps.countLastUsage?.(id, { processes: true, files: false });
     await Promise.all([end(), this.#deps.attachPreviews?.(id, false, signal)]);
     const isChange = state === 'running' || state === 'creating' || why !== undefined;
     if (isChange) await this.#publish('stopped', id, why);
@@ -148,6 +158,7 @@ export class SandboxService implements Sandboxes {
 
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     await this.#deps.mounter?.unmountAll(id);
+    await this.#deps.countLastUsage?.(id, { processes: true, files: true });
     await this.#provider.destroy(id, signal);
     // Also for an absent sandbox: a process may have removed it and died before it recorded that.
     await this.#record('sandbox.destroyed', id);

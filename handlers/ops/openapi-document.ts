@@ -29,6 +29,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Servers: 'Declared servers, which start again after a crash',
   Sessions: 'Sessions of commands, with a working directory and variables',
   Skills: 'Skills that new sandboxes get',
+  Usage: 'What sandboxes have used',
 };
 
 /** Errors of all routes. */

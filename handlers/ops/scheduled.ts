@@ -10,6 +10,8 @@ import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
 import { collectOrphans, type OrphanReport } from '#core/sandboxes/collect-orphans.ts';
 import { keepLifecycle, type LifecycleDeps, type LifecyclePass } from '#core/sandboxes/lifecycle-pass.ts';
 import type { WarmPoolStats } from '#core/sandboxes/warm-pool.ts';
+import { countUsage } from '#core/usage/count-usage.ts';
+import { firstKeptDay } from '#core/usage/usage-days.ts';
 import { automaticOf } from '../sandboxes/checkpoint-triggers.ts';
 import type { Services } from '../services.ts';
 
@@ -17,6 +19,8 @@ type LifecycleServices = Pick<
   Services,
   | 'records'
   | 'sandboxes'
+  | 'guests'
+  | 'traffic'
   | 'plane'
   | 'previewSettings'
   | 'tokens'
@@ -49,6 +53,13 @@ export async function runLifecyclePass(
     reconcileAttachment(controlled, sandbox, previews, limit);
   const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep, reconcile }, signal);
   const orphans = collectsOrphans ? await collectOrphans(controlled, signal) : NO_ORPHANS;
+  await services.traffic.write();
+  // Its guests and their network may be away; sandboxes do not wait for them.
+  await countUsage(
+    { ...controlled, failed: (id, err) => log.warn({ err, sandbox_id: id }, 'usage not counted') },
+    services.installationId,
+    signal,
+  ).catch((err: unknown) => log.error({ err }, 'usage not counted: the next pass tries again'));
   await sealAudit(services);
   await forgetOld(services);
   const automatic = automaticOf(services);
@@ -95,6 +106,7 @@ async function forgetOld({
   await records.viewers.forget(presentSince(clock));
   await records.endedSessions.forget(new Date(now - EXPIRED_KEPT_MS));
   await records.apiKeys.forget(new Date(now - KEYS_KEPT_MS));
+  await records.usage.forget(firstKeptDay(clock.now()));
   await records.audit.forget(new Date(now - auditRetentionMs));
 }
 

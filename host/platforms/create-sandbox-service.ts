@@ -1,9 +1,10 @@
 import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import { PortholeError } from '#base/errors.ts';
-import type { Channel } from '#core/processes/guest.ts';
+import { guestsOf, type Channel } from '#core/processes/guest.ts';
 import { type ProvisionAccess, provisionRuns, type ProvisionRunsDeps } from '#core/runs/agent-token.ts';
 import type { GuestCalls, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { SandboxService, type SandboxServiceDeps } from '#core/sandboxes/sandbox-service.ts';
+import { countLastUsage } from '#core/usage/count-usage.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { Config } from '../config/config.ts';
 import type { PlatformDeps } from './platform.ts';
@@ -43,6 +44,18 @@ export function createSandboxService(
       attachPreviews?.(id, isRunning, signal).catch((err: unknown) =>
         log.warn({ err, sandbox_id: id }, 'previews not attached or detached: the next pass tries again'),
       ) ?? Promise.resolve(),
+    countLastUsage: (id, ending) =>
+      countLastUsage(
+        {
+          records,
+          sandboxes: provider,
+          guests: guestsOf(guests),
+          clock,
+          failed: (_, err) => log.warn({ err, sandbox_id: id }, 'usage before a stop not counted'),
+        },
+        id,
+        ending,
+      ),
     skillsFailed: (id, err) =>
       log.error({ err, sandbox_id: id }, 'skills not refreshed: the sandbox has those that it had'),
   });

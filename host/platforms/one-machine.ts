@@ -100,7 +100,7 @@ interface Previews extends Pick<Platform, 'plane' | 'gateway'> {
 /** Previews through the gateway in this process, or on loopback ports if URLs are disabled. */
 async function openPreviews(
   config: Config,
-  { folder, records, tokens, clock, log, metrics }: OneMachineDeps,
+  { folder, records, tokens, clock, log, metrics, traffic }: OneMachineDeps,
   sandboxes: Sandboxes,
 ): Promise<Previews> {
   const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
@@ -134,6 +134,7 @@ async function openPreviews(
     ticketKeys: tokens.ticketKeys.map(readPublicKey),
     log,
     metrics,
+    traffic,
     guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
     trustedProxies: new TrustedProxies(config.trustedProxies),
   });

@@ -13,6 +13,7 @@ import type { WarmPool } from '#core/sandboxes/warm-pool.ts';
 import type { ProvisionAccess } from '#core/runs/agent-token.ts';
 import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
+import type { TrafficCounter } from '#core/usage/traffic-counter.ts';
 import type { GuestKeys } from '#protocol/guest/guest-pod.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { MetricRecorder } from '../telemetry/metrics.ts';
@@ -77,6 +78,8 @@ export interface PlatformDeps {
   /** Receives the events of sandboxes. */
   readonly publisher: SandboxEventPublisher;
   readonly activity: SandboxActivity;
+  /** Counts the traffic of sandboxes. */
+  readonly traffic: Pick<TrafficCounter, 'add'>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricRecorder;

@@ -25,6 +25,7 @@ import {
   tokenSha256,
 } from '#core/previews/preview-token.ts';
 import type { GuessLimit } from '#core/auth/guess-limit.ts';
+import type { TrafficCounter } from '#core/usage/traffic-counter.ts';
 import type { Logger } from '#handlers/services.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress, type TrustedProxies } from '#proxy/client-address.ts';
@@ -47,6 +48,7 @@ export interface PreviewGatewayDeps {
   readonly ticketKeys: readonly KeyObject[];
   readonly log: Logger;
   readonly metrics: MetricRecorder;
+  readonly traffic: Pick<TrafficCounter, 'add'>;
   /** Limits how many nonexistent tokens an address may look up. */
   readonly guesses: GuessLimit;
   readonly trustedProxies: TrustedProxies;
@@ -72,6 +74,7 @@ export function createPreviewGateway({
   ticketKeys,
   log,
   metrics,
+  traffic,
   guesses,
   trustedProxies,
 }: PreviewGatewayDeps): PreviewProxy {
@@ -164,7 +167,8 @@ export function createPreviewGateway({
         const status = by === 'app' ? `${Math.floor(statusCode / 100)}xx` : by;
         metrics.record('porthole_preview_requests_total', { status });
       },
-      bytes(fromClient, toClient) {
+      bytes(fromClient, toClient, { sandboxId }) {
+        traffic.add(sandboxId, { previewBytes: fromClient + toClient });
         metrics.record('porthole_preview_bytes_total', { direction: 'in' }, fromClient);
         metrics.record('porthole_preview_bytes_total', { direction: 'out' }, toClient);
       },

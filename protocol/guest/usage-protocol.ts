@@ -1,4 +1,4 @@
-/** `GET /v1/usage`: what the sandbox uses now. */
+/** `GET /v1/usage`: what the sandbox uses now. `GET /v1/usage/total`: since the guest's start. */
 import * as z from 'zod/mini';
 
 const bytes = z.int().check(z.nonnegative());
@@ -18,3 +18,17 @@ export const usageReport = z.object({
 });
 
 export type UsageReport = z.infer<typeof usageReport>;
+
+/** Counters that never decrease. */
+export const usageTotal = z.object({
+  /** Of the guest's start: with another, they have begun again. */
+  id: z.string().check(z.regex(/^[\w-]{1,64}$/)),
+  /** Seconds since the start. */
+  seconds: z.number().check(z.nonnegative()),
+  /** CPU time in seconds. */
+  cpu_s: z.number().check(z.nonnegative()),
+  /** GiB seconds of memory, as `memory_bytes` above. */
+  memory_gib_s: z.number().check(z.nonnegative()),
+});
+
+export type UsageTotal = z.infer<typeof usageTotal>;

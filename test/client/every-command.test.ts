@@ -89,6 +89,7 @@ const callsWith = (site: string): Readonly<Record<string, readonly string[]>> =>
   fork: ['try'],
   diff: ['try'],
   audit: [],
+  usage: [],
   stop: ['other'],
   resume: ['other'],
   delete: ['other'],

@@ -26,6 +26,7 @@ import { skillsContract } from './records/skills.contract.ts';
 import { timelineContract } from './records/timeline.contract.ts';
 import { quotasContract } from './records/quotas.contract.ts';
 import { sandboxLifeContract } from './records/sandbox-life.contract.ts';
+import { usageContract } from './records/usage.contract.ts';
 import { warmSandboxesContract } from './records/warm-sandboxes.contract.ts';
 
 /** One empty database, and instances on it. */
@@ -182,6 +183,7 @@ export function recordsContract(
     delegationsContract(() => ({ records, peer }), { wakesPeers });
     apiKeysContract(() => ({ records, peer }), { wakesPeers });
     auditContract(() => ({ records, peer }));
+    usageContract(() => ({ records, peer }));
     warmSandboxesContract(() => ({ records, peer }));
     sandboxLifeContract(() => ({ records, peer }));
     editorContract(() => ({ records, peer }));

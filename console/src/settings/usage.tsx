@@ -1,6 +1,7 @@
 import { Amounts, runAmounts, sandboxAmounts } from '../lists/amounts.tsx';
 import { formatMebibytes } from '../live/clock.ts';
 import { useAnswer } from '../live/use-live.ts';
+import { CountedUsage } from './counted-usage.tsx';
 import { Fact, Pending, Problem } from '../parts/elements.tsx';
 
 const EVERY_MS = 15_000;
@@ -31,6 +32,7 @@ export function Usage() {
           {isUnlimited ? ' You have no quotas here: only the machine limits you.' : ''}
         </p>
       </section>
+      <CountedUsage />
       <section aria-labelledby="each">
         <div className="section-head">
           <h2 id="each">Each sandbox</h2>

@@ -39,6 +39,26 @@ class RunInfo(TypedDict):
     completed_at: str | None
 
 
+UsageGroup = Literal["sandbox", "run", "owner", "org", "day"]
+
+
+class UsageInfo(TypedDict):
+    #: None unless grouped by it, as the four below.
+    sandbox: str | None
+    run: str | None
+    owner: str | None
+    org: str | None
+    day: str | None
+    vcpu_s: float
+    memory_gib_s: float
+    disk_gib_s: float
+    egress_bytes: int
+    preview_bytes: int
+    look_s: float
+    #: A counter was away: some usage may be missing, or on another day.
+    estimated: bool
+
+
 class TerminalExit(NamedTuple):
     code: int
     #: The signal that ended the shell, e.g. `SIGKILL`.

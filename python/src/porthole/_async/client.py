@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal
 
 from .._requests import base_url, credential, filter_query, given, read_sandbox_config, segment
-from ..types import Network, OnExit, PolicyInfo, Resources, RunInfo, SandboxInfo, Secret
+from ..types import Network, OnExit, PolicyInfo, Resources, RunInfo, SandboxInfo, Secret, UsageGroup, UsageInfo
 from .http import AsyncHttp
 from .run import AsyncRun
 from .sandbox import AsyncSandbox
@@ -198,6 +198,39 @@ class AsyncPolicies:
         await self._http.send("DELETE", f"api/approval-policies/{segment(policy_id)}")
 
 
+class AsyncUsage:
+    """What sandboxes have used: yours, or for admins that of everyone."""
+
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    def list(
+        self,
+        *,
+        by: Sequence[UsageGroup] = ("day",),
+        sandbox: str | None = None,
+        run: str | None = None,
+        owner: str | None = None,
+        org: str | None = None,
+        from_day: date | None = None,
+        to_day: date | None = None,
+    ) -> AsyncGenerator[UsageInfo, None]:
+        """Sums, ordered by what they are grouped by; pages are fetched on demand.
+
+        Days are in UTC. Default: the last 30.
+        """
+        query = {
+            "by": ",".join(by),
+            "sandbox": sandbox,
+            "run": run,
+            "owner": owner,
+            "org": org,
+            "from": from_day.isoformat() if from_day else None,
+            "to": to_day.isoformat() if to_day else None,
+        }
+        return self._http.pages("v1/usage", "usage", query)
+
+
 class AsyncPorthole:
     """Porthole, as one caller sees it.
 
@@ -215,6 +248,7 @@ class AsyncPorthole:
         self.runs = AsyncRuns(self._http)
         self.sandboxes = AsyncSandboxes(self._http, self.runs)
         self.policies = AsyncPolicies(self._http)
+        self.usage = AsyncUsage(self._http)
 
     async def __aenter__(self) -> AsyncPorthole:
         return self
