@@ -67,7 +67,7 @@ export function usageRecords({ dialect, repeatable }: SqlSession): UsageRecords 
           .select(sql<number>`max(case when estimated = 1 or (${isAway}) then 1 else 0 end)`.as('estimated'))
           .where((where) => where.and(conditions(filter)))
           .groupBy(columns)
-          .orderBy(columns)
+          .$call((query) => columns.reduce((sorted, column) => sorted.orderBy(column), query))
           .offset(offset)
           .limit(limit)
           .execute();

@@ -150,7 +150,7 @@ export interface SandboxMemory {
   suspend(id: string): Promise<void>;
 }
 
-/** CPU time in seconds since the start of a counter, which has another name once it starts again. */
+/** CPU time in seconds since the start of a counter: one that starts again has another name. */
 export interface CpuTime {
   readonly counter: string;
   readonly seconds: number;

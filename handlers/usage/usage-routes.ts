@@ -61,6 +61,8 @@ function toRow({ group, ...sum }: UsageSum): UsageRow {
   };
 }
 
+const day = z.iso.date('must be a day, YYYY-MM-DD');
+
 const query = z.object({
   by: z
     .string()
@@ -74,8 +76,8 @@ const query = z.object({
   run: z.string().regex(new RegExp(ID_PATTERN), 'must be the id of a run').optional(),
   owner: z.string().max(300).optional().describe('User name of the owner'),
   org: z.string().max(300).optional(),
-  from: z.iso.date().optional().describe(`First day in UTC. Default: ${DAYS} days ago`),
-  to: z.iso.date().optional().describe('Last day in UTC. Default: today'),
+  from: day.optional().describe(`First day in UTC. Default: ${DAYS} days ago`),
+  to: day.optional().describe('Last day in UTC. Default: today'),
   format: z.enum(['json', 'csv']).default('json').describe('`csv` has all rows, without pages'),
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(100),
   after: z.coerce.number().int().min(0).max(1_000_000).default(0).describe('`next` of the last page'),
@@ -134,7 +136,7 @@ function filterOf(asked: z.infer<typeof query>, caller: Caller, now: Date): Usag
     return { ...filter, owner, sandboxId: asked.sandbox };
   }
   if (asked.sandbox !== undefined && asked.sandbox !== caller.sandboxId)
-    throw new PortholeError('forbidden', `An agent reads the usage of its own sandbox, ${caller.sandboxId}`);
+    throw new PortholeError('forbidden', `An agent may read only the usage of sandbox ${caller.sandboxId}`);
   return { ...filter, owner: caller.owner, sandboxId: caller.sandboxId };
 }
 
