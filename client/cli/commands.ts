@@ -91,9 +91,9 @@ export const COMMANDS: readonly CommandSpec[] = [
   forkCommand,
   diffCommand,
   auditCommand,
-  usageCommand,
   stopCommand,
   resumeCommand,
   deleteCommand,
+  usageCommand,
   completionCommand(() => COMMANDS),
 ];

@@ -22,9 +22,6 @@ export interface UsageFilter extends CallOptions {
   readonly to?: string | undefined;
 }
 
-/** Rows of one request. */
-const AT_ONCE = 1_000;
-
 /** What sandboxes have used: yours, or for admins that of everyone. */
 export class Usage {
   readonly #http: HttpClient;
@@ -35,13 +32,6 @@ export class Usage {
 
   /** Sums, ordered by what they are grouped by. */
   list({ signal, by, ...filter }: UsageFilter = {}): AsyncGenerator<UsageRow, void> {
-    const query = { ...filter, by: by?.join(','), limit: AT_ONCE };
-    return pages<UsageRow>(this.#http, 'v1/usage', 'usage', query, signal);
-  }
-
-  /** The same as CSV with a header. */
-  async csv({ signal, by, ...filter }: UsageFilter = {}): Promise<string> {
-    const query = { ...filter, by: by?.join(','), format: 'csv' };
-    return (await this.#http.send('GET v1/usage', { query, signal })).text();
+    return pages<UsageRow>(this.#http, 'v1/usage', 'usage', { ...filter, by: by?.join() }, signal);
   }
 }

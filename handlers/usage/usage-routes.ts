@@ -79,7 +79,7 @@ const query = z.object({
   from: day.optional().describe(`First day in UTC. Default: ${DAYS} days ago`),
   to: day.optional().describe('Last day in UTC. Default: today'),
   format: z.enum(['json', 'csv']).default('json').describe('`csv` has all rows, without pages'),
-  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(100),
+  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(MAX_LIMIT),
   after: z.coerce.number().int().min(0).max(1_000_000).default(0).describe('`next` of the last page'),
 });
 

@@ -89,10 +89,10 @@ const callsWith = (site: string): Readonly<Record<string, readonly string[]>> =>
   fork: ['try'],
   diff: ['try'],
   audit: [],
-  usage: [],
   stop: ['other'],
   resume: ['other'],
   delete: ['other'],
+  usage: [],
   completion: ['bash'],
 });
 

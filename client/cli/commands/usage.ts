@@ -1,6 +1,6 @@
 import { USAGE_GROUPS, type UsageGroup, type UsageRow } from '../../resources/usage.ts';
 import { type CommandSpec, joinWithOr, UsageError } from '../command.ts';
-import { showTable, write } from '../print.ts';
+import { showTable } from '../print.ts';
 
 const DAY = { type: 'string', value: 'YYYY-MM-DD' } as const;
 
@@ -16,16 +16,15 @@ export const usageCommand: CommandSpec = {
     org: { type: 'string', value: 'ORG', help: 'only of this organisation' },
     from: { ...DAY, help: 'from this day in UTC on; default: 30 days ago' },
     to: { ...DAY, help: 'to this day; default: today' },
-    csv: { type: 'boolean', help: 'print CSV' },
   },
   json: 'print one sum per line, as the API has it',
   examples: [
     ['porthole usage', 'the last 30 days, day by day'],
     ['porthole usage sandbox', 'the sum of each sandbox'],
-    ['porthole usage owner day --csv > usage.csv', 'each user and day, for a spreadsheet'],
+    ['porthole usage owner day', 'each user and day'],
   ],
   async run(context) {
-    const { given, porthole, signal, streams, show } = context;
+    const { given, porthole, signal, show } = context;
     const by = groupsOf(given.positionals);
     const filter = {
       by,
@@ -37,10 +36,6 @@ export const usageCommand: CommandSpec = {
       to: given.text('to'),
       signal,
     };
-    if (given.is('csv')) {
-      await write(streams.stdout, await porthole.usage.csv(filter));
-      return 0;
-    }
     if (given.is('json')) {
       for await (const row of porthole.usage.list(filter)) await show(row);
       return 0;

@@ -17,6 +17,7 @@ test('finds its folder in a cgroup v2', () => {
       version: 2,
       folder: '/sys/fs/cgroup/user.slice/app.service',
       controllers: ['cpu', 'memory', 'pids'],
+      counts: true,
     },
   ]);
 });
@@ -30,8 +31,8 @@ test('finds its folders in cgroups v1, below the part of the tree that is mounte
   ].join('\n');
   const own = '4:memory:/docker/abc/inner\n3:cpu,cpuacct:/docker/abc\n1:name=systemd:/\n';
   expect(readHierarchies(mounts, own).filter(({ controllers }) => controllers.length > 0)).toEqual([
-    { version: 1, folder: '/sys/fs/cgroup/cpu,cpuacct/docker/abc', controllers: ['cpu'] },
-    { version: 1, folder: '/sys/fs/cgroup/memory/inner', controllers: ['memory'] },
+    { version: 1, folder: '/sys/fs/cgroup/cpu,cpuacct/docker/abc', controllers: ['cpu'], counts: true },
+    { version: 1, folder: '/sys/fs/cgroup/memory/inner', controllers: ['memory'], counts: false },
   ]);
 });
 

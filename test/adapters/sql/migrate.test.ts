@@ -74,6 +74,7 @@ describe('migrations', () => {
       'sandbox_events',
       'sandbox_snapshots',
       'sandbox_tokens',
+      'sandbox_usage',
       'sandboxes',
       'schema_expansions',
       'schema_migrations',
