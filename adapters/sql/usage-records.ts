@@ -73,8 +73,8 @@ export function usageRecords({ dialect, repeatable }: SqlSession): UsageRecords 
           .execute();
         return rows.map((row) => ({
           group: Object.fromEntries(by.map((group) => [group, row[GROUP_COLUMNS[group]]])),
-          ...amountsOf((index) => Number(row[AMOUNT_COLUMNS[index] as 'vcpu_s'])),
-          estimated: Number(row.estimated) === 1,
+          ...amountsOf((index) => row[AMOUNT_COLUMNS[index] as 'vcpu_s']),
+          estimated: row.estimated === 1,
         }));
       }),
 
