@@ -1,3 +1,4 @@
+import type { InstallationChecks } from './api.ts';
 import { Audit } from './resources/audit.ts';
 import { HttpClient, type HttpClientOptions } from './http/http-client.ts';
 import { ANYWHERE, environment, type Platform } from './resources/platform.ts';
@@ -71,6 +72,11 @@ export class Porthole {
    */
   agentRun(id: string, options?: CallOptions): Promise<Run> {
     return this.runs.get(id, { ...options, asAgent: true });
+  }
+
+  /** What the installation needs, and what to do where it is missing. For admins. */
+  checks({ signal }: CallOptions = {}): Promise<InstallationChecks> {
+    return this.#http.json('GET api/installation/checks', { signal });
   }
 
   /**

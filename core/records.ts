@@ -62,6 +62,8 @@ export interface Records {
   readonly usage: UsageRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
+  /** The database's own clock. */
+  time(): Promise<Date>;
   /** Whether the database answered the last request. */
   isAnswering(): boolean;
   close(): Promise<void>;

@@ -25,6 +25,7 @@ import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
 import type { OptionalFeature } from '#protocol/settings/optional-features.ts';
 import type { Sharing } from '#protocol/settings/shared-values.ts';
 import type { ProvisionAccess } from '#core/runs/agent-token.ts';
+import type { Disk } from '#core/diagnosis/examine-installation.ts';
 import type { DeniedRequests } from '#core/audit/denied-requests.ts';
 import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Passwords } from '#core/auth/passwords.ts';
@@ -152,6 +153,10 @@ export interface Services {
     readonly provider: string;
     /** One line: how sandboxes are isolated, and where they run. */
     readonly describe: () => Promise<string>;
+    /** End of the certificate that this process serves with; undefined: it has none. */
+    readonly certificateEnds: () => Promise<Date | undefined>;
+    /** The disk with the data folder; undefined: there is no data folder. */
+    readonly disk: () => Promise<Disk | undefined>;
     readonly signIn: 'keys' | 'oidc' | 'keys_and_oidc';
     readonly docsUrl: URL | undefined;
     readonly feedbackUrl: URL | undefined;

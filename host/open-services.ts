@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAuthenticator } from '#adapters/auth/authenticators.ts';
 import { createBrokerTokens, createGuestKeys, deriveKeySet } from '#protocol/guest/key-set.ts';
@@ -19,6 +21,7 @@ import type { ArchiveStore } from '#core/archives/archive-store.ts';
 import type { ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
 import { ARCHIVED_WITHIN_MS } from '#protocol/settings/shared-values.ts';
 import { DeniedRequests } from '#core/audit/denied-requests.ts';
+import type { Disk } from '#core/diagnosis/examine-installation.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { Passwords } from '#core/auth/passwords.ts';
 import { TicketRate } from '#core/previews/ticket-rate.ts';
@@ -298,6 +301,8 @@ export async function openServices({
       about: {
         provider: config.provider,
         describe: () => platform.describe(),
+        certificateEnds: () => certificateEnds(config.tls?.cert),
+        disk: async () => (folder === undefined ? undefined : diskOf(folder.path)),
         signIn: signInOf(config),
         docsUrl: config.docsUrl,
         feedbackUrl: config.feedbackUrl,
@@ -322,6 +327,15 @@ export async function openServices({
     await opened.disposeAsync();
     throw error;
   }
+}
+
+async function certificateEnds(file: string | undefined): Promise<Date | undefined> {
+  return file === undefined ? undefined : new Date(new X509Certificate(await readFile(file)).validTo);
+}
+
+async function diskOf(path: string): Promise<Disk> {
+  const { bavail, blocks, bsize } = await statfs(path);
+  return { free: bavail * bsize, total: blocks * bsize };
 }
 
 function signInOf({ oidc, serviceKey, apiKeys }: Config): Services['about']['signIn'] {

@@ -122,6 +122,18 @@ export function auditRecords({ dialect, repeatable, transact }: SqlSession): Aud
         return loose.length;
       }),
 
+    oldestLoose: () =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('audit_events')
+          .select('at')
+          .where('seq', 'is', null)
+          .orderBy('id')
+          .limit(1)
+          .executeTakeFirst();
+        return row && new Date(row.at);
+      }),
+
     read: ({ types, subject, user, from, to }: AuditFilter, { after, limit }) =>
       repeatable(async (db) => {
         checkLimit(limit);

@@ -87,6 +87,8 @@ export interface SqlDialect {
    * transaction ends.
    */
   lockMigrations(trx: Kysely<SqlSchema>): Promise<void>;
+  /** The database's own clock, as `instantText`. */
+  readonly presentTime: RawBuilder<string>;
   diagnose(error: unknown): Diagnosis;
 }
 

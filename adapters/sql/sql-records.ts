@@ -129,6 +129,11 @@ export function sqlRecords(
     audit: auditRecords(session),
     usage: usageRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
+    time: () =>
+      session.repeatable(async (db) => {
+        const { now } = await db.selectNoFrom(dialect.presentTime.as('now')).executeTakeFirstOrThrow();
+        return new Date(now);
+      }),
     isAnswering: session.isAnswering,
     close: session.close,
   };

@@ -7,6 +7,7 @@ import { createCommand } from './commands/create.ts';
 import { curlCommand } from './commands/curl.ts';
 import { approvalsCommand, approveCommand, denyCommand } from './commands/decide.ts';
 import { delegateCommand } from './commands/delegate.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { execCommand } from './commands/exec.ts';
 import { inboxCommand } from './commands/inbox.ts';
 import { eventsCommand, logsCommand, psCommand } from './commands/inspect.ts';
@@ -22,28 +23,6 @@ import { upCommand } from './commands/up.ts';
 import { usageCommand } from './commands/usage.ts';
 import { plain } from './print.ts';
 import { runAndPort, runOf } from './run-of.ts';
-
-export const doctorCommand: CommandSpec = {
-  name: 'doctor',
-  usage: '<sandbox|run> <port>',
-  summary: 'say whether a preview of a port shows the server, and what to do if not',
-  options: {
-    gateway: {
-      type: 'boolean',
-      help: "check the Gateway of a cluster, in a clone of Porthole's repository: porthole doctor --gateway --help",
-    },
-  },
-  examples: [['porthole doctor try 3000', 'one sentence; exit code 0 if it shows']],
-  async run(context) {
-    const { given, signal, show } = context;
-    if (given.is('gateway'))
-      throw new UsageError("--gateway needs a clone of Porthole's repository: run npx porthole there.");
-    const { run, port } = await runAndPort(context);
-    const report = await run.doctor(port, { signal });
-    await show(report, plain(report.advice));
-    return report.ports.some((each) => each.port === port && each.ready) ? 0 : 1;
-  },
-};
 
 export const statusCommand: CommandSpec = {
   name: 'status',

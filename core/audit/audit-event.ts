@@ -121,6 +121,8 @@ export interface AuditRecords {
     filter: AuditFilter,
     page: { readonly after: number; readonly limit: number },
   ): Promise<{ readonly rows: readonly AuditRow[]; readonly more: boolean }>;
+  /** When the oldest event happened that is not in the chain; undefined: all are. */
+  oldestLoose(): Promise<Date | undefined>;
   /** The last row of the chain; undefined: it is empty. */
   last(): Promise<Pick<AuditRow, 'seq' | 'hash'> | undefined>;
   /** Does nothing if the row has a head. */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { CHECK_STATES, examineInstallation } from '#core/diagnosis/examine-installation.ts';
+import { requireAdmin } from '../sandboxes/warm-pool-routes.ts';
 import { defineRoute, json, VERSION } from '../route.ts';
 
 const InstallationDto = z
@@ -66,5 +68,33 @@ export const installationRoute = defineRoute('getInstallation', 'GET', '/api/ins
       docs_url: about.docsUrl?.href ?? null,
       feedback_url: about.feedbackUrl?.href ?? null,
     } satisfies z.infer<typeof InstallationDto>);
+  },
+});
+
+const Checks = z
+  .object({
+    ok: z.boolean().describe('Whether no check failed'),
+    checks: z.array(
+      z.object({
+        name: z.string().describe('Such as `database` or `certificate`'),
+        state: z.enum(CHECK_STATES).describe('`failed`: users cannot work; `warning`: they soon cannot'),
+        detail: z.string().describe('What was found'),
+        remedy: z.string().nullable().describe('What to do; null if it is ok'),
+      }),
+    ),
+  })
+  .meta({ id: 'InstallationChecks' });
+
+export const checksRoute = defineRoute('checkInstallation', 'GET', '/api/installation/checks', {
+  tag: 'Operation',
+  summary: 'Check what the installation needs: database, clock, sandboxes, images, capacity …',
+  description: 'Each check takes at most 5 seconds. For admins. `porthole doctor` prints it.',
+  responses: { 200: { description: 'What was found', schema: Checks } },
+  errors: ['forbidden'],
+  async handle({ person }, services) {
+    requireAdmin(person, 'check the installation', 'it');
+    const checks = await examineInstallation({ ...services, sandboxes: services.sandboxes.for('control') });
+    const body = { ok: checks.every(({ state }) => state !== 'failed'), checks: [...checks] };
+    return json(200, body satisfies z.infer<typeof Checks>, { 'cache-control': 'no-store' });
   },
 });

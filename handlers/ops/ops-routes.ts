@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { defineRoute, json } from '../route.ts';
-import { installationRoute } from './installation-route.ts';
+import { checksRoute, installationRoute } from './installation-route.ts';
+
+/** The probe asks for no credential and opens no database, where the checks need both. */
+const VERBOSE = {
+  statusCode: 307,
+  headers: { location: '/api/installation/checks', 'cache-control': 'no-store' },
+  body: '',
+};
 
 export const healthRoute = defineRoute('healthCheck', 'GET', '/health', {
   tag: 'Operation',
@@ -8,7 +15,9 @@ export const healthRoute = defineRoute('healthCheck', 'GET', '/health', {
   access: 'anyone',
   bridge: true,
   page: true,
+  query: z.object({ verbose: z.string().optional().describe('For admins: what was checked') }),
   responses: {
+    307: { description: '`GET /api/installation/checks`' },
     200: {
       description: 'Healthy; `warnings` lists weak settings',
       schema: z
@@ -16,7 +25,8 @@ export const healthRoute = defineRoute('healthCheck', 'GET', '/health', {
         .meta({ id: 'OkResponse' }),
     },
   },
-  handle(_request, { warnings }) {
+  handle({ query: { verbose } }, { warnings }) {
+    if (verbose !== undefined) return Promise.resolve(VERBOSE);
     const found = warnings();
     return Promise.resolve(json(200, found.length === 0 ? { ok: true } : { ok: true, warnings: found }));
   },
@@ -35,4 +45,4 @@ const metricsRoute = defineRoute('getMetrics', 'GET', '/metrics', {
   },
 });
 
-export const opsRoutes = [healthRoute, metricsRoute, installationRoute];
+export const opsRoutes = [healthRoute, metricsRoute, installationRoute, checksRoute];

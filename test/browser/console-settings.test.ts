@@ -153,7 +153,13 @@ suite('the settings of the console, in a real browser', chromiumMissing, () => {
     await page.getByText('react-aria-components').waitFor();
     const ada = await signIn(ADA_ADMIN);
     await ada.page.goto(`${here.porthole.host.url}/settings/about`);
-    await ada.page.getByText(/^local, /).waitFor();
+    await ada.page
+      .getByText(/^local, /)
+      .first()
+      .waitFor();
+    await ada.page.getByText('Database', { exact: true }).waitFor();
+    await ada.page.getByText(/^answers in \d+ ms$/).waitFor();
+    expect(await violations(ada.page)).toEqual([]);
     await ada.context.close();
   });
 

@@ -76,7 +76,7 @@ const callsWith = (site: string): Readonly<Record<string, readonly string[]>> =>
   open: ['try', '3000'],
   curl: ['try', '3000', '/'],
   status: ['try'],
-  doctor: ['try', '3000'],
+  doctor: [],
   check: ['try', '4000'],
   look: ['try', '4000'],
   inbox: ['try', 'Hello'],

@@ -40,6 +40,22 @@ describe('what an installation says of itself', () => {
     expect(answer.json()).toMatchObject({ sandboxes: expect.stringMatching(/^local, /) });
   });
 
+  test('tells admins what it needs, also by the health check', async () => {
+    const answer = await porthole.call('GET', '/api/installation/checks', { token: ADA_ADMIN });
+    const { ok, checks } = answer.json<{ ok: boolean; checks: { name: string; state: string }[] }>();
+    expect(ok).toBe(true);
+    expect(checks.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['database', 'clock', 'sandboxes', 'isolation', 'capacity', 'audit', 'disk']),
+    );
+    const verbose = await porthole.call('GET', '/health?verbose');
+    expect([verbose.status, verbose.headers['location']]).toEqual([307, '/api/installation/checks']);
+    const followed = await fetch(`${porthole.host.url}/health?verbose`, {
+      headers: { authorization: `Bearer ${ADA_ADMIN}` },
+    });
+    expect(await followed.json()).toMatchObject({ ok: true });
+    expect((await fetch(`${porthole.host.url}/health?verbose`)).status).toBe(401);
+  });
+
   test('has the warnings of the health check', async () => {
     const health = await porthole.call('GET', '/health');
     const { warnings } = (await porthole.call('GET', '/api/installation', { token: ALICE })).json();

@@ -92,5 +92,6 @@ export const postgresSqlDialect: SqlDialect = {
   async lockMigrations(trx) {
     await sql`select pg_advisory_xact_lock(${LOCK_KEY})`.execute(trx);
   },
+  presentTime: sql<string>`to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   diagnose: diagnosePostgres,
 };

@@ -63,5 +63,6 @@ export const sqliteSqlDialect: SqlDialect = {
   lockKey: async () => {},
   // Every transaction begins as IMMEDIATE and holds the only write lock.
   lockMigrations: async () => {},
+  presentTime: sql<string>`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`,
   diagnose: diagnoseSqlite,
 };

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Answer } from '../api/client.ts';
+import { usePerson } from '../live/person.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Fact, Pending, Problem } from '../parts/elements.tsx';
 
@@ -33,12 +34,13 @@ function plural(amount: number, noun: string): string {
 
 /** What this Porthole is, its health and its limits. */
 export function About() {
+  const { admin } = usePerson();
   const { value, problem, reload } = useAnswer('GET /api/installation', {}, 30_000);
   if (value === undefined) return <Pending words={problem} onRetry={reload} />;
   return (
     <>
       <Problem words={problem} onRetry={reload} />
-      <Health warnings={value.warnings} />
+      {admin ? <Checks /> : <Health warnings={value.warnings} />}
       <section aria-labelledby="installation">
         <div className="section-head">
           <h2 id="installation">Installation</h2>
@@ -83,6 +85,36 @@ function Outside({ href, children }: { readonly href: string | null; readonly ch
     </li>
   );
 }
+
+const TONES = { ok: 'good', warning: 'busy', failed: 'bad' } as const;
+
+/** What admins see of the health: the checks of `porthole doctor`. */
+function Checks() {
+  const { value, problem, reload } = useAnswer('GET /api/installation/checks', {}, 30_000);
+  if (value === undefined) return <Pending words={problem} onRetry={reload} />;
+  const found = value.checks.filter(({ state }) => state !== 'ok').length;
+  return (
+    <section aria-labelledby="health">
+      <div className="section-head">
+        <h2 id="health">Health</h2>
+        <span className={`state ${found === 0 ? 'good' : value.ok ? 'busy' : 'bad'}`}>
+          {found === 0 ? 'Everything is well' : `${found} of ${value.checks.length} need a look`}
+        </span>
+      </div>
+      <Problem words={problem} onRetry={reload} />
+      <dl className="facts-list">
+        {value.checks.map(({ name, state, detail, remedy }) => (
+          <Fact name={sentence(name)} key={name + detail}>
+            <span className={`state ${TONES[state]}`}>{sentence(state)}</span> {detail}
+            {remedy === null ? null : <span className="quiet note">{remedy}</span>}
+          </Fact>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+const sentence = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
 
 function Health({ warnings }: Pick<Installation, 'warnings'>) {
   return (

@@ -60,6 +60,17 @@ export function auditContract(instances: () => { readonly records: Records; read
       expect(found[1]?.details).toMatchObject({ actor: { kind: 'porthole' }, owner: ALICE });
     });
 
+    test('says since when an event waits for its place in the chain', async () => {
+      expect(await records.audit.oldestLoose()).toBeUndefined();
+      const before = Date.now();
+      await records.audit.add([stopped('a'), stopped('b')]);
+      const oldest = (await peer.audit.oldestLoose())?.getTime() ?? 0;
+      expect(oldest >= before && oldest <= Date.now()).toBe(true);
+      expect((await records.time()).getTime()).toBeGreaterThan(Date.now() - 60_000);
+      await peer.audit.chain(100);
+      expect(await records.audit.oldestLoose()).toBeUndefined();
+    });
+
     test('has who did it, for whom and from where', async () => {
       await records.runs.create(aRun('run_1'));
       const agent = { kind: 'agent', runId: 'run_1', sandboxId: 'box', owner: ALICE } as const;

@@ -1,0 +1,226 @@
+import type { Clock } from '#base/clock-and-ids.ts';
+import type { CatalogueImage } from '../images/image-store.ts';
+import type { Records } from '../records.ts';
+import type { Enforcement, Sandboxes } from '../sandboxes/sandbox-provider.ts';
+import type { WarmPool, WarmPoolStats } from '../sandboxes/warm-pool.ts';
+
+export const CHECK_STATES = ['ok', 'warning', 'failed'] as const;
+
+/** One thing that an installation needs. */
+export interface Check {
+  /** In a few words, such as `database`. */
+  readonly name: string;
+  /** `failed`: users cannot work; `warning`: they soon cannot, or with less protection. */
+  readonly state: (typeof CHECK_STATES)[number];
+  /** What was found. */
+  readonly detail: string;
+  /** What to do; null if it is ok. */
+  readonly remedy: string | null;
+}
+
+type Finding = Omit<Check, 'name'>;
+
+const ok = (detail: string): Finding => ({ state: 'ok', detail, remedy: null });
+const warning = (detail: string, remedy: string): Finding => ({ state: 'warning', detail, remedy });
+const failed = (detail: string, remedy: string): Finding => ({ state: 'failed', detail, remedy });
+
+export interface ExamineInstallationDeps {
+  readonly records: Pick<Records, 'time' | 'capacity' | 'audit'>;
+  readonly sandboxes: Pick<Sandboxes, 'inspect' | 'enforcement' | 'runsImage'>;
+  readonly pool: Pick<WarmPool, 'stats'>;
+  readonly clock: Clock;
+  readonly images: readonly CatalogueImage[];
+  readonly installationId: string;
+  /** Most running sandboxes of all people together; 0: no limit. */
+  readonly maxInstances: number;
+  readonly about: {
+    readonly describe: () => Promise<string>;
+    /** End of the certificate that this process serves with; undefined: it serves without one. */
+    readonly certificateEnds: () => Promise<Date | undefined>;
+    /** Bytes of the disk with the data folder; undefined: there is no such folder. */
+    readonly disk: () => Promise<Disk | undefined>;
+  };
+  readonly warnings: () => readonly string[];
+}
+
+export interface Disk {
+  readonly free: number;
+  readonly total: number;
+}
+
+/** A check that takes longer has failed, in ms. */
+const WITHIN_MS = 5_000;
+
+/** Examines everything at once. Changes nothing, and never rejects. */
+export async function examineInstallation(deps: ExamineInstallationDeps): Promise<readonly Check[]> {
+  const { records, sandboxes, pool, clock, images, installationId, maxInstances, about, warnings } = deps;
+  const checks: Readonly<Record<string, (signal: AbortSignal) => Promise<Finding | undefined>>> = {
+    database: async () => {
+      const began = performance.now();
+      await records.time();
+      return databaseFinding(performance.now() - began);
+    },
+    clock: async () => {
+      const before = clock.now().getTime();
+      const theirs = await records.time();
+      return clockFinding(theirs.getTime() - (before + clock.now().getTime()) / 2);
+    },
+    sandboxes: async (signal) => {
+      await sandboxes.inspect(NO_SANDBOX, signal);
+      return ok(await about.describe());
+    },
+    isolation: async () => isolationFinding(await sandboxes.enforcement(false)),
+    images: async (signal) => {
+      const runs = await Promise.all(images.map(({ reference }) => sandboxes.runsImage(reference, signal)));
+      return imagesFinding(
+        images.filter((_, at) => runs[at] !== true).map(({ name }) => name),
+        images.length,
+      );
+    },
+    capacity: async () => capacityFinding(await records.capacity.countWanted(installationId), maxInstances),
+    'warm pool': async (signal) => poolFinding(await pool.stats(signal)),
+    audit: async () => auditFinding(await records.audit.oldestLoose(), clock.now()),
+    certificate: async () => certificateFinding(await about.certificateEnds(), clock.now()),
+    disk: async () => diskFinding(await about.disk()),
+  };
+  const found = await Promise.all(
+    Object.entries(checks).map(async ([name, check]): Promise<Check[]> => {
+      const finding = await settled(check);
+      return finding === undefined ? [] : [{ name, ...finding }];
+    }),
+  );
+  const settings = warnings().map((each) => ({ name: 'settings', ...warning(each, SETTINGS_REMEDY) }));
+  return [...found.flat(), ...settings];
+}
+
+/** An id that no sandbox has: the provider answers that it is absent. */
+const NO_SANDBOX = 'aaaaaaaaaaaaaaaa';
+const SETTINGS_REMEDY = 'docs/reference/settings.md explains the settings.';
+
+async function settled(
+  check: (signal: AbortSignal) => Promise<Finding | undefined>,
+): Promise<Finding | undefined> {
+  const signal = AbortSignal.timeout(WITHIN_MS);
+  const late = Promise.withResolvers<Finding>();
+  signal.addEventListener('abort', () =>
+    late.resolve(
+      failed(`no answer within ${WITHIN_MS / 1_000} s`, 'Look at its own logs and at the network.'),
+    ),
+  );
+  try {
+    return await Promise.race([check(signal), late.promise]);
+  } catch (error) {
+    const { message } = error as Error;
+    return failed(message, 'Look at its own logs and at the network.');
+  }
+}
+
+const SLOW_DATABASE_MS = 250;
+
+export function databaseFinding(ms: number): Finding {
+  const detail = `answers in ${Math.max(1, Math.round(ms))} ms`;
+  return ms < SLOW_DATABASE_MS
+    ? ok(detail)
+    : warning(detail, 'Each request waits for it: give it more resources, or bring it nearer.');
+}
+
+/** Tokens are valid for minutes: a clock that is further off refuses them. */
+const CLOCK_WARNS_MS = 2_000;
+const CLOCK_FAILS_MS = 60_000;
+
+/** @param offset of the database's clock from this one, in ms */
+export function clockFinding(offset: number): Finding {
+  const size = Math.abs(offset);
+  if (size < CLOCK_WARNS_MS) return ok("agrees with the database's");
+  const detail = `${(size / 1_000).toFixed(1)} s ${offset > 0 ? 'behind' : 'ahead of'} the database's`;
+  const found = size < CLOCK_FAILS_MS ? warning : failed;
+  return found(detail, 'Synchronize both with NTP: tokens and deadlines depend on the time.');
+}
+
+const PROTECTIONS: Readonly<Record<keyof Enforcement, string>> = {
+  cpu: 'CPUs',
+  memoryMb: 'memory',
+  diskMb: 'disk',
+  network: 'network',
+  processes: 'number of processes',
+  systemCalls: 'system calls',
+};
+
+export function isolationFinding(enforcement: Enforcement): Finding {
+  const missing = Object.entries(PROTECTIONS).filter(
+    ([key]) => enforcement[key as keyof Enforcement] === null,
+  );
+  if (missing.length === 0) return ok('every limit of a sandbox is enforced');
+  return warning(
+    `nothing limits ${missing.map(([, words]) => words).join(', ')} of a sandbox`,
+    'docs/guides/isolation.md says what enforces each.',
+  );
+}
+
+export function imagesFinding(missing: readonly string[], total: number): Finding | undefined {
+  if (total === 0) return undefined;
+  if (missing.length === 0) return ok(`${total} in the catalogue`);
+  return warning(
+    `the provider cannot run ${missing.join(', ')}`,
+    'Build or pull them (npm run images), or take them out of PORTHOLE_IMAGES.',
+  );
+}
+
+/** Of the limit: what is left is used up by a busy morning. */
+const NEARLY_FULL = 0.9;
+
+export function capacityFinding(running: number, most: number): Finding {
+  if (most === 0) return ok(`${running} running, without a limit`);
+  const detail = `${running} of ${most} running`;
+  const remedy = 'Raise WARM_POOL_MAX_INSTANCES, or stop idle sandboxes sooner.';
+  if (running >= most) return failed(detail, remedy);
+  return running >= most * NEARLY_FULL ? warning(detail, remedy) : ok(detail);
+}
+
+export function poolFinding({ warm, config }: Pick<WarmPoolStats, 'warm' | 'config'>): Finding | undefined {
+  const { warmTarget } = config;
+  if (warmTarget === 0) return undefined;
+  const detail = `${warm} of ${warmTarget} ready`;
+  if (warm >= warmTarget / 2) return ok(detail);
+  return warning(
+    detail,
+    'New sandboxes start slowly: raise the limits of the nodes, or look why none is made.',
+  );
+}
+
+/** The scheduled pass comes every minute. */
+const PASS_LATE_MS = 10 * 60_000;
+
+/** @param oldest event that no pass has put into the chain yet */
+export function auditFinding(oldest: Date | undefined, now: Date): Finding {
+  const waits = oldest === undefined ? 0 : now.getTime() - oldest.getTime();
+  if (waits < PASS_LATE_MS) return ok('every event is in the chain, or will be with the next pass');
+  return warning(
+    `an event waits since ${oldest?.toISOString()} to be put into the chain`,
+    'The scheduled pass does not run: look at its schedule and its logs.',
+  );
+}
+
+/** Certificates of ACME are renewed 30 days before their end. */
+const RENEWED_MS = 21 * 24 * 3_600_000;
+
+export function certificateFinding(end: Date | undefined, now: Date): Finding | undefined {
+  if (end === undefined) return undefined;
+  const left = end.getTime() - now.getTime();
+  const detail = `${left <= 0 ? 'ended' : 'valid until'} ${end.toISOString()}`;
+  const remedy = 'Renew it: Porthole reads the new file by itself.';
+  if (left <= 0) return failed(detail, remedy);
+  return left < RENEWED_MS ? warning(detail, remedy) : ok(detail);
+}
+
+const GIB = 2 ** 30;
+const LITTLE = 0.05;
+
+export function diskFinding(disk: Disk | undefined): Finding | undefined {
+  if (disk === undefined) return undefined;
+  const { free, total } = disk;
+  const detail = `${(free / GIB).toFixed(1)} of ${(total / GIB).toFixed(0)} GiB free`;
+  const remedy = 'Delete sandboxes that are not needed, or give the data folder a larger disk.';
+  if (free === 0) return failed(detail, remedy);
+  return free < Math.min(total * LITTLE, 5 * GIB) ? warning(detail, remedy) : ok(detail);
+}

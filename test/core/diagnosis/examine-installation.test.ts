@@ -1,0 +1,138 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  auditFinding,
+  capacityFinding,
+  certificateFinding,
+  clockFinding,
+  databaseFinding,
+  diskFinding,
+  type ExamineInstallationDeps,
+  examineInstallation,
+  imagesFinding,
+  isolationFinding,
+  poolFinding,
+} from '#core/diagnosis/examine-installation.ts';
+import { PortholeError } from '#base/errors.ts';
+
+const NOON = new Date('2026-06-01T12:00:00.000Z');
+const later = (ms: number) => new Date(NOON.getTime() + ms);
+const DAY = 24 * 3_600_000;
+const GIB = 2 ** 30;
+const ENFORCED = { cpu: 'a', memoryMb: 'a', diskMb: 'a', network: 'a', processes: 'a', systemCalls: 'a' };
+const pool = (warm: number, warmTarget: number) => ({
+  warm,
+  config: { warmTarget, refreshInterval: 1, maxInstances: 0, scaleBatchSize: 1 },
+});
+
+test.each([
+  ['a quick database', databaseFinding(0.2), 'ok', 'answers in 1 ms'],
+  ['a slow database', databaseFinding(900), 'warning', 'answers in 900 ms'],
+  ['the same time', clockFinding(-40), 'ok', "agrees with the database's"],
+  ['a clock that is late', clockFinding(3_000), 'warning', "3.0 s behind the database's"],
+  ['a clock that is minutes ahead', clockFinding(-120_000), 'failed', "120.0 s ahead of the database's"],
+  ['all limits', isolationFinding(ENFORCED), 'ok', 'every limit of a sandbox is enforced'],
+  [
+    'two limits that nothing enforces',
+    isolationFinding({ ...ENFORCED, memoryMb: null, systemCalls: null }),
+    'warning',
+    'nothing limits memory, system calls of a sandbox',
+  ],
+  ['images that run', imagesFinding([], 3), 'ok', '3 in the catalogue'],
+  ['an image that is not there', imagesFinding(['go'], 3), 'warning', 'the provider cannot run go'],
+  ['no limit of sandboxes', capacityFinding(12, 0), 'ok', '12 running, without a limit'],
+  ['room for more', capacityFinding(17, 20), 'ok', '17 of 20 running'],
+  ['little room', capacityFinding(18, 20), 'warning', '18 of 20 running'],
+  ['no room', capacityFinding(20, 20), 'failed', '20 of 20 running'],
+  ['a warm pool', poolFinding(pool(2, 4)), 'ok', '2 of 4 ready'],
+  ['a cold pool', poolFinding(pool(1, 4)), 'warning', '1 of 4 ready'],
+  ['a chain that is complete', auditFinding(undefined, NOON), 'ok', undefined],
+  ['an event of this minute', auditFinding(later(-60_000), NOON), 'ok', undefined],
+  [
+    'an event that no pass has seen',
+    auditFinding(later(-3_600_000), NOON),
+    'warning',
+    'an event waits since 2026-06-01T11:00:00.000Z to be put into the chain',
+  ],
+  ['a certificate', certificateFinding(later(60 * DAY), NOON), 'ok', 'valid until 2026-07-31T12:00:00.000Z'],
+  ['one that was not renewed', certificateFinding(later(20 * DAY), NOON), 'warning', undefined],
+  ['one that ended', certificateFinding(later(-1), NOON), 'failed', 'ended 2026-06-01T11:59:59.999Z'],
+  ['a disk', diskFinding({ free: 90 * GIB, total: 100 * GIB }), 'ok', '90.0 of 100 GiB free'],
+  ['a disk that is nearly full', diskFinding({ free: GIB, total: 100 * GIB }), 'warning', undefined],
+  ['a large disk with some room', diskFinding({ free: 6 * GIB, total: 1_000 * GIB }), 'ok', undefined],
+  ['a full disk', diskFinding({ free: 0, total: 100 * GIB }), 'failed', undefined],
+])('%s', (_what, found, state, detail) => {
+  expect(found).toMatchObject({ state, ...(detail !== undefined && { detail }) });
+  expect(found?.remedy === null).toBe(state === 'ok');
+});
+
+test('says nothing of what an installation does not have', () => {
+  expect([imagesFinding([], 0), poolFinding(pool(0, 0)), certificateFinding(undefined, NOON)]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(diskFinding(undefined)).toBeUndefined();
+});
+
+describe('an installation', () => {
+  const gone = () => Promise.reject(new PortholeError('service_unavailable', 'the database is gone'));
+  const deps = {
+    records: {
+      time: () => Promise.resolve(NOON),
+      capacity: { countWanted: () => Promise.resolve(1) },
+      audit: { oldestLoose: () => Promise.resolve(undefined) },
+    },
+    sandboxes: {
+      inspect: () => Promise.resolve({ state: 'absent', podName: '' }),
+      enforcement: () => Promise.resolve(ENFORCED),
+      runsImage: () => Promise.resolve(true),
+    },
+    pool: { stats: () => Promise.resolve({ ...pool(0, 0), assigned: 0, total: 0, maxInstances: null }) },
+    clock: { now: () => NOON },
+    images: [],
+    installationId: 'here',
+    maxInstances: 0,
+    about: {
+      describe: () => Promise.resolve('local, bubblewrap'),
+      certificateEnds: () => Promise.resolve(undefined),
+      disk: () => Promise.resolve(undefined),
+    },
+    warnings: () => ['A key is short: set a longer one.'],
+  } as unknown as ExamineInstallationDeps;
+
+  test('has a line for each thing that it needs, and its warnings', async () => {
+    expect((await examineInstallation(deps)).map(({ name, state }) => `${name} ${state}`)).toEqual([
+      'database ok',
+      'clock ok',
+      'sandboxes ok',
+      'isolation ok',
+      'capacity ok',
+      'audit ok',
+      'settings warning',
+    ]);
+  });
+
+  test('without its database fails where it needs it, and says why', async () => {
+    const records = { ...deps.records, time: gone, capacity: { countWanted: gone } };
+    const checks = await examineInstallation({ ...deps, records: records as unknown as typeof deps.records });
+    expect(checks.filter(({ state }) => state === 'failed')).toEqual(
+      ['database', 'clock', 'capacity'].map((name) => ({
+        name,
+        state: 'failed',
+        detail: 'the database is gone',
+        remedy: 'Look at its own logs and at the network.',
+      })),
+    );
+  });
+
+  test('does not wait for a provider that never answers', async () => {
+    const sandboxes = { ...deps.sandboxes, inspect: () => new Promise<never>(() => undefined) };
+    const began = performance.now();
+    const checks = await examineInstallation({ ...deps, sandboxes });
+    expect(checks.find(({ name }) => name === 'sandboxes')).toMatchObject({
+      state: 'failed',
+      detail: 'no answer within 5 s',
+    });
+    expect(performance.now() - began).toBeLessThan(10_000);
+  }, 20_000);
+});
