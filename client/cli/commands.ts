@@ -1,4 +1,4 @@
-import { type CommandSpec, UsageError } from './command.ts';
+import type { CommandSpec } from './command.ts';
 import { auditCommand } from './commands/audit.ts';
 import { checkpointCommand, diffCommand, forkCommand } from './commands/checkpoint.ts';
 import { completionCommand } from './commands/completion.ts';
@@ -21,8 +21,7 @@ import { deleteCommand, resumeCommand, stopCommand } from './commands/stop-and-d
 import { syncCommand } from './commands/sync.ts';
 import { upCommand } from './commands/up.ts';
 import { usageCommand } from './commands/usage.ts';
-import { plain } from './print.ts';
-import { runAndPort, runOf } from './run-of.ts';
+import { runOf } from './run-of.ts';
 
 export const statusCommand: CommandSpec = {
   name: 'status',
