@@ -4,7 +4,7 @@ import { runAndPort } from '../run-of.ts';
 
 export const doctorCommand: CommandSpec = {
   name: 'doctor',
-  usage: '[<sandbox|run> <port>]',
+  usage: '[sandbox|run] [port]',
   summary: 'check the installation, or a preview of a port, and say what to do',
   details:
     'Without arguments it checks what the installation needs, such as its database, certificate and capacity; for admins. With a port it says whether a preview of it shows the server.',
