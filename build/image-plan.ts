@@ -9,6 +9,7 @@ const IMAGES = {
   python: { folder: 'python', local: 'localhost/porthole/python:1' },
   node: { folder: 'node', local: 'localhost/porthole/node:1' },
   multi: { folder: 'multi', local: 'localhost/porthole/multi:1' },
+  'code-interpreter': { folder: 'code-interpreter', local: 'localhost/porthole/code-interpreter:1' },
 } as const;
 
 export type ImageName = keyof typeof IMAGES;

@@ -64,7 +64,7 @@ async function checkInstalled(sandboxes: Pick<Sandboxes, 'exec'>, sandboxId: str
     `Sandbox ${sandboxId} has no code interpreter: ${python} is missing, or has no jupyter_client and ipykernel`,
     {
       remedy:
-        'On one machine, run `npm run code:install` where Porthole is installed. Elsewhere, create the sandbox with an image that has it in /opt/code-interpreter.',
+        'On one machine, run `npm run code:install` where Porthole is installed. Elsewhere, create the sandbox with the image code-interpreter, or with one that has its /opt/code-interpreter.',
     },
   );
 }

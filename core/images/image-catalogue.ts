@@ -10,6 +10,13 @@ import type { CatalogueImage } from './image-store.ts';
  */
 export const SHIPPED_IMAGES: readonly CatalogueImage[] = [
   {
+    name: 'code-interpreter',
+    reference: 'localhost/porthole/code-interpreter:1',
+    description: 'Code in contexts: Python with numpy, pandas and matplotlib, JavaScript, bash',
+    languages: ['python', 'javascript', 'typescript'],
+    resources: {},
+  },
+  {
     name: 'multi',
     reference: 'localhost/porthole/multi:1',
     description: 'Python, Node, Go, Ruby, C and C++',

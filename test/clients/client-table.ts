@@ -14,11 +14,12 @@ export interface Client {
   /** A file of `programs`. */
   readonly program: string;
   readonly args?: readonly string[];
-  /** How many releases are tried: the newest, and the last of earlier minor versions. */
-  readonly releases: number;
   /** Older releases that are tried as well. */
   readonly older?: readonly string[];
 }
+
+/** How many releases are tried: the newest, and the last of earlier minor versions. */
+export const RELEASES = 6;
 
 const E2B_NPM: Packages = { e2b: '2.51.0' };
 const E2B_PYPI: Packages = { e2b: '2.63.0', 'e2b-code-interpreter': '2.11.5' };
@@ -31,7 +32,6 @@ export const CLIENTS: readonly Client[] = [
     package: 'e2b',
     program: 'e2b.mjs',
     args: ['e2b'],
-    releases: 6,
     older: ['2.20.1'],
   },
   {
@@ -41,7 +41,6 @@ export const CLIENTS: readonly Client[] = [
     package: 'e2b',
     program: 'e2b_python.py',
     args: ['e2b'],
-    releases: 6,
     older: ['2.20.3', '2.0.0'],
   },
   {
@@ -51,7 +50,6 @@ export const CLIENTS: readonly Client[] = [
     package: '@e2b/code-interpreter',
     program: 'e2b.mjs',
     args: ['@e2b/code-interpreter'],
-    releases: 3,
   },
   {
     id: 'interpreter-python',
@@ -60,7 +58,6 @@ export const CLIENTS: readonly Client[] = [
     package: 'e2b-code-interpreter',
     program: 'e2b_python.py',
     args: ['e2b_code_interpreter'],
-    releases: 3,
   },
   {
     id: 'openai-e2b-js',
@@ -70,7 +67,6 @@ export const CLIENTS: readonly Client[] = [
     alongside: E2B_NPM,
     program: 'openai-agents.mjs',
     args: ['e2b'],
-    releases: 3,
   },
   {
     id: 'openai-e2b-python',
@@ -80,7 +76,6 @@ export const CLIENTS: readonly Client[] = [
     alongside: E2B_PYPI,
     program: 'openai_agents.py',
     args: ['e2b'],
-    releases: 4,
   },
   {
     id: 'openai-bridge-js',
@@ -90,7 +85,6 @@ export const CLIENTS: readonly Client[] = [
     alongside: E2B_NPM,
     program: 'openai-agents.mjs',
     args: ['cloudflare'],
-    releases: 3,
   },
   {
     id: 'openai-bridge-python',
@@ -100,7 +94,6 @@ export const CLIENTS: readonly Client[] = [
     alongside: { ...E2B_PYPI, aiohttp: '3.14.2' },
     program: 'openai_agents.py',
     args: ['cloudflare'],
-    releases: 4,
   },
   {
     id: 'computesdk',
@@ -108,7 +101,6 @@ export const CLIENTS: readonly Client[] = [
     registry: 'npm',
     package: '@computesdk/e2b',
     program: 'computesdk.mjs',
-    releases: 2,
   },
   {
     id: 'mastra',
@@ -116,7 +108,6 @@ export const CLIENTS: readonly Client[] = [
     registry: 'npm',
     package: '@mastra/e2b',
     program: 'mastra.mjs',
-    releases: 2,
   },
   {
     id: 'deepagents',
@@ -124,7 +115,6 @@ export const CLIENTS: readonly Client[] = [
     registry: 'PyPI',
     package: 'langchain-e2b',
     program: 'deep_agents.py',
-    releases: 2,
   },
   {
     id: 'mcp-js',
@@ -133,7 +123,6 @@ export const CLIENTS: readonly Client[] = [
     package: '@modelcontextprotocol/sdk',
     program: 'mcp.mjs',
     args: ['@modelcontextprotocol/sdk'],
-    releases: 5,
   },
   {
     id: 'mcp-js-2',
@@ -142,7 +131,6 @@ export const CLIENTS: readonly Client[] = [
     package: '@modelcontextprotocol/client',
     program: 'mcp.mjs',
     args: ['@modelcontextprotocol/client'],
-    releases: 5,
   },
   {
     id: 'mcp-python',
@@ -150,6 +138,5 @@ export const CLIENTS: readonly Client[] = [
     registry: 'PyPI',
     package: 'mcp',
     program: 'mcp_python.py',
-    releases: 2,
   },
 ];

@@ -14,7 +14,7 @@ import { makeRun } from '#test/host/support/runs.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { chooseReleases } from './choose-releases.ts';
 import { ClientResults, type ReleaseResult, releaseResult } from './client-results.ts';
-import { type Client, CLIENTS } from './client-table.ts';
+import { type Client, CLIENTS, RELEASES } from './client-table.ts';
 import { renderClients } from './render-clients.ts';
 
 const PROGRAMS = join(import.meta.dirname, 'programs');
@@ -96,7 +96,7 @@ const named = process.argv.slice(2).filter((argument) => !argument.startsWith('-
 const chosen = CLIENTS.filter(({ id }) => named.length === 0 || named.includes(id));
 const planned = await Promise.all(
   chosen.map(async (client) => {
-    const newest = chooseReleases(await versionsOf(client), client.releases);
+    const newest = chooseReleases(await versionsOf(client), RELEASES);
     return [...newest, ...(client.older ?? [])].map((version) => ({ client, version }));
   }),
 );

@@ -58,6 +58,7 @@ const ROWS: Readonly<Record<keyof typeof CATALOGUE_RECIPES, readonly Row[]>> = {
   python: [...COMMON, ...PYTHON, ENVIRONMENT],
   node: [...COMMON, ...NODE],
   multi: [...COMMON, ...MULTI],
+  'code-interpreter': [...COMMON, ...PYTHON],
 };
 /** A program, a shell command line, and its output. */
 type Row = readonly [what: string, line: string, prints: RegExp];
@@ -78,7 +79,7 @@ suite('the catalogue of images', engineMissing() ?? imagesMissing(CATALOGUE_RECI
       ...dockerEnvironment(engine),
       PORTHOLE_IMAGES: JSON.stringify(images),
     });
-  }, 15 * MINUTE);
+  }, 30 * MINUTE);
   afterAll(async () => {
     await porthole.end();
     await engine.stop();
@@ -112,6 +113,32 @@ suite('the catalogue of images', engineMissing() ?? imagesMissing(CATALOGUE_RECI
       expect(shown.text).toBe(`${page}\n`);
     });
   });
+
+  test('runs code in the kernels of the code interpreter', async () => {
+    const { sandboxId } = await makeRun(porthole, undefined, { image: 'code-interpreter' });
+    const run = async (body: object) => {
+      const answer = await porthole.call('POST', `/v1/sandbox/${sandboxId}/code`, {
+        headers: { accept: 'application/json' },
+        body,
+      });
+      return answer.json<{ results: readonly Record<string, string>[]; exception: unknown }>();
+    };
+    const plot = 'import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]); plt.show()';
+    const [python, chart, javascript, bash] = [
+      await run({ code: 'import numpy, pandas\nint(numpy.arange(5).sum())' }),
+      await run({ code: plot }),
+      await run({ code: '6 * 7', language: 'javascript' }),
+      await run({ code: 'cd /tmp; pwd', language: 'bash' }),
+    ];
+    expect(python).toMatchObject({ results: [{ text: '10' }], exception: null });
+    expect(
+      Buffer.from(chart?.results[0]?.['png'] ?? '', 'base64')
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG');
+    expect(javascript).toMatchObject({ results: [{ text: '42' }], exception: null });
+    expect(bash).toMatchObject({ stdout: '/tmp\n', exception: null });
+  }, 120_000);
 });
 
 /** Serves with the image's programs, in the background; returns once it listens. */

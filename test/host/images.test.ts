@@ -60,6 +60,7 @@ describe('the catalogue of images', () => {
         { ...second.json<CatalogueImage>(), source: 'api' },
         { ...SHIPPED_IMAGES[1], source: 'configuration' },
         { ...SHIPPED_IMAGES[2], source: 'configuration' },
+        { ...SHIPPED_IMAGES[3], source: 'configuration' },
       ].toSorted((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1)),
     );
     expect(
@@ -67,7 +68,12 @@ describe('the catalogue of images', () => {
     ).toEqual(['data']);
     expect((await asAda('DELETE', '/api/images/data')).status).toBe(204);
     expect(outcome(await asAda('DELETE', '/api/images/data'))).toEqual([404, 'image_not_found']);
-    expect((await runnable(() => true)).map(({ name }) => name)).toEqual(['multi', 'node', 'python']);
+    expect((await runnable(() => true)).map(({ name }) => name)).toEqual([
+      'code-interpreter',
+      'multi',
+      'node',
+      'python',
+    ]);
   });
 
   test.each([

@@ -43,6 +43,7 @@ export const CATALOGUE_RECIPES = {
   python: catalogued('python'),
   node: catalogued('node'),
   multi: catalogued('multi'),
+  'code-interpreter': catalogued('code-interpreter'),
 } as const satisfies Record<string, ImageRecipe>;
 
 function catalogued(name: string): ImageRecipe {
