@@ -40,6 +40,8 @@ export const AUDIT_EVENT_TYPES = [
   'delegation.revoked',
   'key.created',
   'key.revoked',
+  'budget.warned',
+  'budget.spent',
   'request.denied',
 ] as const;
 

@@ -11,6 +11,7 @@ import { type NetworkPolicy, NO_NETWORK } from '../network/network-policy.ts';
 import { NO_SECRETS, type SandboxSecrets } from '../network/network-secrets.ts';
 import { POOL_OWNER } from './sandbox-owner.ts';
 import { limitsSandboxes, quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
+import { requireBudget } from '../usage/spent-budget.ts';
 import { requireSkills } from '../skills/require-skills.ts';
 import { destroySandbox } from './end-sandbox.ts';
 import type { MakeRoom } from './make-room.ts';
@@ -101,6 +102,7 @@ export async function createSandbox(
 ): Promise<unknown> {
   const wanted = await withNetwork(deps, await sized(deps, asked));
   await requireSkills(deps, wanted.owner, wanted.skills ?? []);
+  await requireBudget(deps, deps.quotas.budgets, wanted.owner);
   const isUsed = use !== undefined || (wanted.skills ?? []).length > 0;
   const quotaLimits = quotaLimitsOf(deps, wanted.owner);
   const sandboxOptions: SandboxOptions = { ...fieldsOf(wanted), quotaLimits, runsAtOnce: !isUsed };

@@ -10,6 +10,7 @@ import type { Sandboxes } from './sandbox-provider.ts';
 import type { MakeRoom } from './make-room.ts';
 import { quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
+import { requireBudget } from '../usage/spent-budget.ts';
 import { noteTurnOwner } from './turn-owners.ts';
 
 export function sandboxNotFound(id: string): PortholeError {
@@ -37,7 +38,7 @@ export async function findSandbox(
 }
 
 interface ResumeSandboxDeps {
-  readonly records: Pick<Records, 'sandboxes' | 'capacity'>;
+  readonly records: Pick<Records, 'sandboxes' | 'capacity' | 'usage'>;
   readonly sandboxes: Pick<Sandboxes, 'resume' | 'stop' | 'defaultSize'>;
   readonly clock: Clock;
   /** Quotas of running sandboxes by owner. */
@@ -65,6 +66,7 @@ async function resume(
   const now = clock.now();
   await records.sandboxes.touch(sandbox, now);
   const { owner } = sandbox;
+  await requireBudget({ records, clock }, quotas.budgets, owner);
   const wake = () => records.capacity.wake(sandbox, now, quotaLimitsOf({ quotas, sandboxes }, owner));
   let wakeResult = await wake();
   if (typeof wakeResult !== 'string' && (await makeRoom?.(owner)) === true) wakeResult = await wake();

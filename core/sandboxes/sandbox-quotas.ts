@@ -1,5 +1,6 @@
 import { PortholeError } from '#base/errors.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
+import type { Budgets } from '../usage/budgets.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 
@@ -29,6 +30,8 @@ export interface Quotas {
   readonly default: Quota;
   /** By user, including `service` and `local`. */
   readonly users: Readonly<Record<string, Quota>>;
+  /** What owners may use in a month. @default any amount */
+  readonly budgets?: Budgets | undefined;
 }
 
 /** No limits. */

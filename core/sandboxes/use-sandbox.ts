@@ -13,6 +13,7 @@ import {
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { sandboxNotFound, resumeSandbox } from './resume-sandbox.ts';
 import { singleFlight } from '#base/concurrency.ts';
+import { requireBudget } from '../usage/spent-budget.ts';
 import { noteTurnOwner } from './turn-owners.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps &
@@ -53,7 +54,9 @@ export async function useSandbox(
     // An unfinished deletion is finished first.
     if (known !== undefined) await endSandbox(deps, known);
     const network = known?.network.mode === 'off' ? known.network : undefined;
-    const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller), network });
+    const owner = known?.owner ?? ownerOf(caller);
+    await requireBudget(deps, deps.quotas.budgets, owner);
+    const reserved = await reserveSandbox(deps, id, { owner, network });
     if (reserved.kind === 'reserved') {
       return makeSandbox(deps, reserved.sandbox, identity);
     }

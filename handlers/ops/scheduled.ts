@@ -10,6 +10,7 @@ import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
 import { collectOrphans, type OrphanReport } from '#core/sandboxes/collect-orphans.ts';
 import { keepLifecycle, type LifecycleDeps, type LifecyclePass } from '#core/sandboxes/lifecycle-pass.ts';
 import type { WarmPoolStats } from '#core/sandboxes/warm-pool.ts';
+import { keepBudgets } from '#core/usage/keep-budgets.ts';
 import { countUsage } from '#core/usage/count-usage.ts';
 import { firstKeptDay } from '#core/usage/usage-days.ts';
 import { automaticOf } from '../sandboxes/checkpoint-triggers.ts';
@@ -21,6 +22,7 @@ type LifecycleServices = Pick<
   | 'sandboxes'
   | 'guests'
   | 'traffic'
+  | 'quotas'
   | 'plane'
   | 'previewSettings'
   | 'tokens'
@@ -60,6 +62,9 @@ export async function runLifecyclePass(
     services.installationId,
     signal,
   ).catch((err: unknown) => log.error({ err }, 'usage not counted: the next pass tries again'));
+  await keepBudgets(controlled, services.quotas.budgets, signal).catch((err: unknown) =>
+    log.error({ err }, 'budgets not kept: the next pass tries again'),
+  );
   await sealAudit(services);
   await forgetOld(services);
   const automatic = automaticOf(services);

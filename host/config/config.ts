@@ -66,7 +66,10 @@ function shape(env: Environment) {
     }),
     /** Its only user is `local`, on the user's own machine. */
     hasOneUser: hasOneUser(env),
-    quotas: withDefaults(env.PORTHOLE_QUOTAS, hasOneUser(env) ? machineMemory() : undefined),
+    quotas: {
+      ...withDefaults(env.PORTHOLE_QUOTAS, hasOneUser(env) ? machineMemory() : undefined),
+      budgets: env.PORTHOLE_BUDGETS,
+    },
     requestLimits: env.PORTHOLE_REQUEST_LIMITS,
     network: Object.freeze({
       default: env.PORTHOLE_NETWORK_DEFAULT ?? usualNetwork(env),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 import { ImageFields, ImageName, toCatalogueImage } from './image-schemas.ts';
 import { ACCESS_LEVELS } from '../preview-access.ts';
-import { QuotasSchema, RequestLimitsSchema } from './limits-schema.ts';
+import { BudgetsSchema, QuotasSchema, RequestLimitsSchema } from './limits-schema.ts';
 import { namesOf, OPTIONAL_FEATURES } from './optional-features.ts';
 import { SandboxPodSchema } from './sandbox-pod-schema.ts';
 import { SANDBOX_SIZE } from './sandbox-size.ts';
@@ -218,6 +218,11 @@ export const EnvironmentSchema = z.object({
     .prefault('{}')
     .describe(
       'Quotas per user, JSON {default: {sandboxes, runs, previews, cpu, memory_mb, disk_mb}, users: {user: the same}}; null: no limit; by default 10 sandboxes (without keys, on one machine: one for each 512 MiB of its memory, 10 to 100), 100 active runs and 10 previews. The service key has a quota only if `service` is listed',
+    ),
+  PORTHOLE_BUDGETS: json(BudgetsSchema)
+    .optional()
+    .describe(
+      'What may be used in a month (UTC), JSON {default, users: {user: budget}, orgs: {org: budget}}; a budget is {vcpu_s, memory_gib_s, at_limit}. An event says that 80 % are spent, another that all is; with at_limit `stop`, running sandboxes are stopped then and none starts, by default `warn`. An org is all of its users together',
     ),
   PORTHOLE_REQUEST_LIMITS: json(RequestLimitsSchema)
     .prefault('{}')

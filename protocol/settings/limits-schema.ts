@@ -41,6 +41,25 @@ function toQuota({ memory_mb: memoryMb, disk_mb: diskMb, ...quota }: z.infer<typ
   };
 }
 
+const Budget = z
+  .strictObject({
+    vcpu_s: amount.nullish(),
+    memory_gib_s: amount.nullish(),
+    at_limit: z.enum(['warn', 'stop']).default('warn'),
+  })
+  .transform(({ vcpu_s: vcpuS, memory_gib_s: memoryGibS, at_limit: atLimit }) => ({
+    vcpuS,
+    memoryGibS,
+    atLimit,
+  }));
+const budgetsByName = z.record(z.string().trim().min(1, 'must not be empty'), Budget).default({});
+/** Value of `PORTHOLE_BUDGETS`. */
+export const BudgetsSchema = z.strictObject({
+  default: Budget.optional(),
+  users: budgetsByName,
+  orgs: budgetsByName,
+});
+
 const atLeastOne = z.number('must be a number').int('must be whole').min(1, 'must be at least 1');
 const requestLimits = (perOwner: number, total: number, waiting: number) =>
   z
