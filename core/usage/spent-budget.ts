@@ -25,9 +25,9 @@ export async function spentBudget(
 ): Promise<Spent> {
   const now = clock.now();
   const { from, to } = monthOf(now);
-  const whose = holder.kind === 'user' ? { owner: holder.owner } : { org: holder.org };
+  const of = holder.kind === 'user' ? { owner: holder.owner } : { org: holder.org };
   const page = { offset: 0, limit: 1 };
-  const [sum] = await records.usage.sum(['org'], { ...whose, from, to }, page, now);
+  const [sum] = await records.usage.sum(['org'], { ...of, from, to }, page, now);
   return spentOf(budget, sum ?? { vcpuS: 0, memoryGibS: 0 });
 }
 

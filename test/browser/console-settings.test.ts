@@ -138,6 +138,21 @@ suite('the settings of the console, in a real browser', chromiumMissing, () => {
     await page.getByRole('meter', { name: 'Active runs' }).getByText('0 of 4').waitFor();
   });
 
+  test('shows what sandboxes have used, by what is chosen', async () => {
+    const made = await here.porthole.call('POST', '/v1/sandbox', { token: ALICE, body: {} });
+    const { id } = made.json<{ id: string }>();
+    await here.porthole.call('POST', `/v1/sandbox/${id}/stop`, { token: ALICE, body: {} });
+    await open('/usage');
+    const table = page.getByRole('region', { name: 'Last 30 days' }).getByRole('table');
+    await table.getByText(new Date().toISOString().slice(0, 10)).waitFor();
+    await page.getByRole('radio', { name: 'Sandbox' }).check({ force: true });
+    await table.getByText(id).waitFor();
+    expect(await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href')).toBe(
+      '/v1/usage?by=sandbox&format=csv',
+    );
+    expect(await page.getByRole('radio', { name: 'Owner' }).count()).toBe(0);
+  });
+
   test('says what this installation is, and how it isolates only to admins', async () => {
     await open('/about');
     await page.getByText('Porthole 0.2.0').waitFor();
