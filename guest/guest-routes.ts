@@ -20,6 +20,7 @@ import {
   waitRequest,
 } from '../protocol/guest/processes-protocol.ts';
 import { runsRequest } from '../protocol/guest/runs-protocol.ts';
+import { traceEnvironment } from '../protocol/guest/trace-context.ts';
 import { logsQuery, serverName, serverRequest } from '../protocol/guest/servers-protocol.ts';
 import { parse, readJson } from './read-json.ts';
 import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
@@ -38,7 +39,9 @@ export function processRoutes(processes: Processes, startedBy?: StartedBy): Rout
   const find = (params: Readonly<Record<string, string>>) => processes.get(params['id'] ?? '');
   return {
     'POST /v1/processes': async (request, response) => {
-      const started = await processes.start({ ...(await readJson(request, processRequest)), ...by });
+      const asked = await readJson(request, processRequest);
+      const env = { ...traceEnvironment(request.headers), ...asked.env };
+      const started = await processes.start({ ...asked, env, ...by });
       sendJson(response, 201, started.info);
     },
     'GET /v1/processes': (_request, response) => sendJson(response, 200, { processes: processes.list() }),

@@ -13,6 +13,7 @@ import {
   terminalSize,
 } from '../protocol/guest/exec-protocol.ts';
 import { MAX_JSON } from '../protocol/guest/http-protocol.ts';
+import { traceEnvironment } from '../protocol/guest/trace-context.ts';
 import { parse, parseJson } from './read-json.ts';
 import { refusalOf } from './router.ts';
 import type { CommandStarter, RefusedCommand, StartedCommand } from './start-command.ts';
@@ -37,7 +38,13 @@ export function serveExec(
   // The handshake and the first messages go out in one write.
   socket.cork();
   server.handleUpgrade(request, socket, head, (messages) => {
-    const attached = new AttachedCommand(starter, details, messages, socket);
+    const attached = new AttachedCommand(
+      starter,
+      details,
+      messages,
+      socket,
+      traceEnvironment(request.headers),
+    );
     attached.listen();
   });
   // After ws has read the request, in a tick that it has just queued.
@@ -61,6 +68,8 @@ class AttachedCommand {
   readonly #details: KeptDetails;
   readonly #messages: WebSocket;
   readonly #socket: Duplex;
+  /** Of the trace that the request continues. */
+  readonly #trace: Readonly<Record<string, string>>;
   #began = false;
   #early: Buffer[] = [];
   #command: StartedCommand | undefined;
@@ -76,7 +85,14 @@ class AttachedCommand {
     this.#spare.push(this.#sending.shift() as Buffer);
   };
 
-  constructor(starter: CommandStarter, details: KeptDetails, messages: WebSocket, socket: Duplex) {
+  constructor(
+    starter: CommandStarter,
+    details: KeptDetails,
+    messages: WebSocket,
+    socket: Duplex,
+    trace: Readonly<Record<string, string>>,
+  ) {
+    this.#trace = trace;
     this.#starter = starter;
     this.#details = details;
     this.#messages = messages;
@@ -109,9 +125,9 @@ class AttachedCommand {
   #begin(text: string): void {
     let starting: ReturnType<CommandStarter['start']>;
     try {
-      const { detail_id: id, ...request } = parseJson(text, execRequest);
+      const { detail_id: id, env, ...request } = parseJson(text, execRequest);
       if (id !== undefined) this.#kept = { id, excerpt: new OutputExcerpt() };
-      starting = this.#starter.start(request);
+      starting = this.#starter.start({ ...request, env: { ...this.#trace, ...env } });
     } catch (error) {
       this.#finish({ code: 126 }, refusalOf(error).body);
       return;

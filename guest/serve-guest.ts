@@ -16,7 +16,7 @@ import type { Servers } from './guest-servers.ts';
 import { readPlain, replacePlain } from './plain-file.ts';
 import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
 import type * as GuestPod from '../protocol/guest/guest-pod.ts';
-import { PROTOCOL_VERSION } from '../protocol/guest/http-protocol.ts';
+import { FILE_AREAS, PROTOCOL_VERSION } from '../protocol/guest/http-protocol.ts';
 import {
   BROKER_HEADER,
   type BrokerAccess,
@@ -217,21 +217,6 @@ function limitOwnConnections(server: Server): void {
     socket.once('close', () => (open -= 1));
   });
 }
-
-const FILE_AREAS = [
-  'files',
-  'stat',
-  'list',
-  'search',
-  'mkdir',
-  'move',
-  'watch',
-  'watches',
-  'upload',
-  'tar',
-  'tree',
-  'skills',
-];
 
 const BY_SANDBOX = { kind: 'sandbox', id: null } as const;
 

@@ -101,7 +101,11 @@ export async function run(began: number): Promise<void> {
   let config: Config;
   try {
     config = readConfig(process.env);
-    const log = await createLogger({ level: config.logLevel, secrets: secretsOf(config) });
+    const log = await createLogger({
+      level: config.logLevel,
+      secrets: secretsOf(config),
+      hasTraces: config.telemetry !== undefined,
+    });
     host = await startHost(config, log);
   } catch (error) {
     process.stderr.write(`${explain(error)}\n`);

@@ -27,6 +27,7 @@ import { HOST_ROUTES } from './server/host-routes.ts';
 import { isWildcard, knownHosts } from './server/known-hosts.ts';
 import { withPortOpenings } from './server/port-openings.ts';
 import { createMetrics } from './telemetry/metrics.ts';
+import { startTelemetry } from './telemetry/start-telemetry.ts';
 import { openServices, type OpenServices } from './open-services.ts';
 import { servedRoutes } from './server/router.ts';
 
@@ -75,6 +76,8 @@ export async function startHost(
   try {
     const startedAt = clock.now();
     const metrics = createMetrics();
+    const telemetry = await startTelemetry(config.telemetry, log, metrics);
+    opened.defer(() => telemetry?.close());
     const stopping = new AbortController();
     const open = await openServices({ config, log, clock, metrics, stopping: stopping.signal });
     opened.defer(() => open.close());

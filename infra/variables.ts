@@ -16,7 +16,12 @@ const FIXED: Readonly<Record<string, string>> = { HOST: 'the stack, which listen
 const PASSWORD = /[a-z][a-z0-9+.-]*:\/\/[^\s/?#@:]*:[^\s/?#@]+@/i;
 
 /** Secret variables without a setting: go into the Secret, not into the ConfigMap. */
-const SECRET_VARIABLES = ['AWS_SECRET_ACCESS_KEY', 'R2_SECRET_ACCESS_KEY', 'PORTHOLE_BUCKETS'];
+const SECRET_VARIABLES = [
+  'AWS_SECRET_ACCESS_KEY',
+  'R2_SECRET_ACCESS_KEY',
+  'PORTHOLE_BUCKETS',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+];
 
 /** The setting of a variable; undefined if it is set in `environment`. */
 export function settingOf(name: string, config: StackConfig): string | undefined {

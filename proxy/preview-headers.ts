@@ -62,6 +62,8 @@ export interface RequestRewrite {
   readonly plain: boolean;
   /** Address of the client, for X-Forwarded-For. */
   readonly client: string;
+  /** Replace those of the visitor. */
+  readonly trace?: Readonly<Record<string, string | undefined>> | undefined;
   /** Who visits, for X-Porthole-Viewer. */
   readonly viewer?: string | undefined;
 }
@@ -98,6 +100,9 @@ const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
   'x-real-ip',
   TRAFFIC_HEADER,
 ]);
+
+/** W3C Trace Context. */
+const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
 const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
@@ -205,6 +210,7 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
     const name = rawHeaders[at] as string;
     const lower = name.toLowerCase();
     if (!requestHeaderPasses(lower) || dropped?.has(lower)) continue;
+    if (rewrite.trace !== undefined && TRACE_HEADERS.has(lower)) continue;
     const sent = rawHeaders[at + 1] as string;
     let value: string | undefined = sent;
     if (lower === 'origin' && isLocal) value = sentOrigin;
@@ -224,6 +230,7 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
     head += `X-Forwarded-Host: ${host}\r\nX-Forwarded-Port: ${port}\r\n`;
   }
   if (!isLocal || scheme === 'http') head += `X-Forwarded-Proto: ${scheme}\r\n`;
+  for (const [name, value] of Object.entries(rewrite.trace ?? {})) head += `${name}: ${value}\r\n`;
   if (rewrite.viewer !== undefined) head += `X-Porthole-Viewer: ${rewrite.viewer}\r\n`;
   return `${head}X-Forwarded-For: ${rewrite.client}\r\n\r\n`;
 }

@@ -30,6 +30,17 @@ export interface Visitor {
   readonly audience: string;
 }
 
+/** The trace of one request. */
+export interface ExchangeTrace {
+  /** What the app gets instead of the visitor's, e.g. `traceparent`. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /**
+   * May be called again, which does nothing.
+   * @param status the app's, or that of the page in its place; undefined: none was sent
+   */
+  end(status: number | undefined): void;
+}
+
 /** The decisions about a request that is sent to the app. */
 export interface AdmittedRequest {
   readonly view: PreviewView;
@@ -39,6 +50,8 @@ export interface AdmittedRequest {
   readonly visit?: Visit | undefined;
   /** Token of the preview by which it came: its own, or a sibling's. */
   readonly enteredBy: string;
+  /** @default - not traced; the headers of the visitor are passed on */
+  readonly trace?: ExchangeTrace | undefined;
   /** Renews the visitor's cookie. */
   readonly setCookie?: string | undefined;
 }
@@ -72,6 +85,8 @@ export interface PreviewProxyDeps {
   readonly gate?: AccessGate | undefined;
   /** Where visitors report a preview of this token, whether or not there is one. */
   reportContact(token: string): string | undefined;
+  /** Called for each request that is sent to the app. @default - none is traced */
+  readonly traceRequest?: ((req: IncomingMessage, target: PreviewTarget) => ExchangeTrace) | undefined;
   /** A form of the token that logs may contain. */
   fingerprint(token: string): string;
   readonly log: PreviewProxyLog;

@@ -146,6 +146,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         client: deps.clientAddress(req),
         visit: access?.visit,
         enteredBy: entered.token,
+        trace: deps.traceRequest?.(req, target),
         setCookie: access?.setCookie,
       },
     };

@@ -14,6 +14,7 @@ import {
 } from '#core/network/network-policy.ts';
 import { type SandboxAuthority, type SandboxSecrets, secretsFor } from '#core/network/network-secrets.ts';
 import type { BlockedHost, NetworkAttempt, NetworkQuestion } from '#core/network/network.ts';
+import { traced } from '#core/telemetry/tracing.ts';
 import { readFirstFlight } from './client-hello.ts';
 import {
   type Dialled,
@@ -246,6 +247,26 @@ export class NetworkBroker {
    */
   async #open(flow: Flow, clientPort: number | undefined): Promise<Dialled> {
     const { sandboxId, destination, ended } = flow;
+    await traced({ name: 'egress.decision', attributes: { 'porthole.sandbox.id': sandboxId } }, (span) =>
+      this.#authorize(flow, clientPort).finally(() =>
+        span?.set({ 'porthole.egress.decision': flow.decision.kind }),
+      ),
+    );
+    ended.signal.throwIfAborted();
+    const dialled = await dialDestination(
+      destination,
+      flow.decision.mayBePrivate === true,
+      this.#deps,
+      ended.signal,
+    );
+    if (!ended.signal.aborted) return dialled;
+    dialled.socket.destroy();
+    throw ended.signal.reason;
+  }
+
+  /** @throws Blocked */
+  async #authorize(flow: Flow, clientPort: number | undefined): Promise<void> {
+    const { sandboxId, destination, ended } = flow;
     flow.decision = this.#decide(await this.#deps.policyOf(sandboxId), destination);
     if (flow.decision.kind === 'deny') throw new Blocked(flow.decision.rule);
     if (flow.decision.kind === 'ask') {
@@ -258,16 +279,6 @@ export class NetworkBroker {
       if (refusal !== undefined) throw new Blocked(refusal);
       flow.approved = true;
     }
-    ended.signal.throwIfAborted();
-    const dialled = await dialDestination(
-      destination,
-      flow.decision.mayBePrivate === true,
-      this.#deps,
-      ended.signal,
-    );
-    if (!ended.signal.aborted) return dialled;
-    dialled.socket.destroy();
-    throw ended.signal.reason;
   }
 
   #decide(policy: NetworkPolicy | undefined, destination: Destination): NetworkDecision {

@@ -17,6 +17,7 @@ import {
   terminalSize,
 } from '#protocol/guest/exec-protocol.ts';
 import { PortholeError } from '#base/errors.ts';
+import { traceHeaders } from '#core/telemetry/tracing.ts';
 import { boundedJson, type JsonLimits } from '#base/bounded-json.ts';
 import { ownMemory } from '#base/free-buffer.ts';
 import { ANSWER_WITHIN, guestFailure, textAnswer, turnsOf } from '#core/processes/guest-answers.ts';
@@ -134,7 +135,7 @@ class GuestCommand implements ExecProcess {
     const socket = new WebSocket('ws://guest/v1/exec', {
       // ws and Node's client use what any stream has.
       createConnection: () => stream as Socket,
-      headers,
+      headers: { ...traceHeaders(), ...headers },
       // The request goes out with the handshake, in one write: a command costs one round trip.
       finishRequest: (handshake) => {
         stream.cork();

@@ -6,6 +6,7 @@ import type { ToolCall } from './approval-decisions.ts';
 import { displayId } from './approval-events.ts';
 import { answerBy, leaseUntil, renewAt, requestBounds } from './approval-rules.ts';
 import type { ApprovalRecord } from './approval-store.ts';
+import { traced } from '../telemetry/tracing.ts';
 
 const FORGOTTEN_HOURS = 24;
 
@@ -50,10 +51,19 @@ export interface Waiting {
  * records are unavailable: the request stays pending. The signal's abort reason, after the request
  * is withdrawn, unless another caller waits
  */
-export async function waitForApproval(
+export function waitForApproval(
   deps: WaitForApprovalDeps,
   call: ToolCall,
-  { signal, onWaiting }: Waiting = {},
+  waiting: Waiting = {},
+): Promise<ApprovalRecord> {
+  const attributes = { 'porthole.run.id': call.run.id, 'porthole.tool': call.tool };
+  return traced({ name: 'approval.wait', attributes }, () => wait(deps, call, waiting));
+}
+
+async function wait(
+  deps: WaitForApprovalDeps,
+  call: ToolCall,
+  { signal, onWaiting }: Waiting,
 ): Promise<ApprovalRecord> {
   const { records, clock, ids, stopping } = deps;
   const waiterId = ids.request();

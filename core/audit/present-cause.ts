@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { TraceHeaders } from '#protocol/guest/trace-context.ts';
 import { type Caller, LOCAL } from '../callers.ts';
 
 /** Who changes something. */
@@ -19,6 +20,8 @@ export interface Cause {
   readonly sourceIp: string | null;
   readonly requestId: string | null;
   readonly reason: string | null;
+  /** The trace of the request; not stored. */
+  readonly trace?: TraceHeaders | undefined;
 }
 
 const PORTHOLE: Cause = {

@@ -14,6 +14,7 @@ import { keptSince } from './look-store.ts';
 import type { PageBrowser, PageObservation, PageVisit } from './page-browser.ts';
 import type { PageResult } from './page-cause.ts';
 import { pageLooked, summaryOf } from './page-report.ts';
+import { traced } from '../telemetry/tracing.ts';
 
 export interface LookAtPageDeps extends DiagnoseSandboxDeps {
   readonly plane: PreviewPlane;
@@ -92,7 +93,16 @@ export async function lookAtPage(
  * @throws PortholeError `preview_not_found` with the doctor's advice, `preview_not_enabled`, and
  * what `PageBrowser.observe` throws
  */
-export async function openPage(
+export function openPage(
+  deps: LookAtPageDeps,
+  request: PageRequest & Pick<PageVisit, 'previous'>,
+  signal?: AbortSignal,
+): Promise<PageObservation> {
+  const attributes = { 'porthole.run.id': request.run.id, 'porthole.preview.port': request.port };
+  return traced({ name: 'preview.look', attributes }, () => observePage(deps, request, signal));
+}
+
+async function observePage(
   deps: LookAtPageDeps,
   request: PageRequest & Pick<PageVisit, 'previous'>,
   signal?: AbortSignal,

@@ -21,6 +21,7 @@ import { implicitRunId } from './implicit-run.ts';
 import { accessOf } from './preview-access.ts';
 import { checkTargetPort, type PreviewOptions, tooManyPreviews } from './preview-limits.ts';
 import type { Preview, PreviewFilter, PreviewPlane, Readiness } from './preview-plane.ts';
+import { traced } from '../telemetry/tracing.ts';
 
 interface EnforceCapsDeps {
   readonly records: Records;
@@ -221,7 +222,16 @@ const MAX_ATTEMPTS = 4;
  * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`,
  * `too_many_previews`, `quota_exceeded`, `preview_conflict`
  */
-export async function startPreview(
+export function startPreview(
+  deps: StartPreviewDeps,
+  start: PreviewStart,
+  signal?: AbortSignal,
+): Promise<StartedPreview> {
+  const attributes = { 'porthole.run.id': start.run.id, 'porthole.preview.port': start.targetPort };
+  return traced({ name: 'preview.start', attributes }, () => tryStarts(deps, start, signal));
+}
+
+async function tryStarts(
   deps: StartPreviewDeps,
   start: PreviewStart,
   signal?: AbortSignal,

@@ -9,6 +9,7 @@ import type { PreviewOptions } from '../previews/preview-limits.ts';
 import type { StartedPreview } from '../previews/start-preview.ts';
 import { anySignal } from '#base/concurrency.ts';
 import { portReaches } from './sandbox-ports.ts';
+import { traced } from '../telemetry/tracing.ts';
 
 export interface AwaitAppDeps {
   readonly guests: Guests;
@@ -27,7 +28,19 @@ const LOG = { lines: 20, characters: 8_000 } as const;
  * `ReadyTimeoutSeconds`, then the plane checks once more. A server that fails, or ends again and
  * again, is `server_failed` with its last lines.
  */
-export async function awaitApp(
+export function awaitApp(
+  deps: AwaitAppDeps,
+  started: StartedPreview,
+  signal?: AbortSignal,
+): Promise<Readiness> {
+  return traced({ name: 'preview.readiness' }, async (span) => {
+    const readiness = await readinessOf(deps, started, signal);
+    span?.set({ 'porthole.preview.ready': readiness.ready });
+    return readiness;
+  });
+}
+
+async function readinessOf(
   { guests, plane, previewSettings: { readyTimeoutSeconds } }: AwaitAppDeps,
   { preview, readiness }: StartedPreview,
   signal?: AbortSignal,

@@ -15,6 +15,7 @@ import { requireBudget } from '../usage/spent-budget.ts';
 import { requireSkills } from '../skills/require-skills.ts';
 import { destroySandbox } from './end-sandbox.ts';
 import type { MakeRoom } from './make-room.ts';
+import { traced } from '../telemetry/tracing.ts';
 
 /** What makes a sandbox of an id. */
 export interface MakeSandboxDeps {
@@ -93,12 +94,22 @@ export function createSandbox<T>(
   signal?: AbortSignal,
   known?: Use<T>,
 ): Promise<T>;
-export async function createSandbox(
+export function createSandbox(
   deps: CreateSandboxDeps,
   asked: NewSandbox,
   use?: Use<unknown>,
   signal?: AbortSignal,
   known: Use<unknown> = use ?? identity,
+): Promise<unknown> {
+  return traced({ name: 'sandbox.create' }, () => create(deps, asked, use, signal, known));
+}
+
+async function create(
+  deps: CreateSandboxDeps,
+  asked: NewSandbox,
+  use: Use<unknown> | undefined,
+  signal: AbortSignal | undefined,
+  known: Use<unknown>,
 ): Promise<unknown> {
   const wanted = await withNetwork(deps, await sized(deps, asked));
   await requireSkills(deps, wanted.owner, wanted.skills ?? []);

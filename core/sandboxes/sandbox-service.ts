@@ -22,6 +22,7 @@ import type {
   SandboxSpec,
 } from './sandbox-provider.ts';
 import { whyEnded } from './why-ended.ts';
+import { traced } from '../telemetry/tracing.ts';
 
 export interface SandboxServiceDeps {
   readonly provider: SandboxProvider;
@@ -140,7 +141,11 @@ export class SandboxService implements Sandboxes {
     if (isChange) await this.#publish('stopped', id, why);
   }
 
-  async resume(id: string, signal?: AbortSignal): Promise<void> {
+  resume(id: string, signal?: AbortSignal): Promise<void> {
+    return traced({ name: 'sandbox.resume', attributes: ofSandbox(id) }, () => this.#resume(id, signal));
+  }
+
+  async #resume(id: string, signal?: AbortSignal): Promise<void> {
     const { state } = await this.#provider.inspect(id, signal);
     // It ended by itself, and its buckets are still recorded as mounted.
     if (state !== 'running') await this.#deps.mounter?.unmountAll(id);
@@ -168,7 +173,13 @@ export class SandboxService implements Sandboxes {
    * A command that is lost with its sandbox rejects with what happened to the sandbox. The files of
    * the sandbox survive, its processes do not.
    */
-  async exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+    return traced({ name: 'sandbox.exec', attributes: ofSandbox(id), until: ({ exited }) => exited }, () =>
+      this.#exec(id, command, signal),
+    );
+  }
+
+  async #exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
     if (this.#purpose !== 'use') return this.#guests.exec(id, command, signal);
     const process = await this.#start(id, command, signal);
     const end = this.#deps.activity.begin(id);
@@ -272,4 +283,8 @@ export class SandboxService implements Sandboxes {
       await records.timeline.append(runId, [sandboxChanged(change, id, why)], clock.now());
     }
   }
+}
+
+function ofSandbox(id: string) {
+  return { 'porthole.sandbox.id': id };
 }

@@ -6,6 +6,7 @@ import { accessKeys, archiveCredentials, isOnOneMachine } from '#protocol/settin
 import { DOCKER_IMAGE, type Environment, podSettings } from '#protocol/settings/environment-schema.ts';
 import { readEnvironment } from '#protocol/settings/read-environment.ts';
 import type { NetworkMode } from '#protocol/settings/shared-values.ts';
+import { collectorOf, collectorProblems, headerValues } from './collector.ts';
 import { machineMemory, withDefaults } from './default-quotas.ts';
 
 /** Read once at the start, frozen, and passed down. `EnvironmentSchema` describes each setting. */
@@ -15,7 +16,8 @@ export type DockerOptions = NonNullable<Config['docker']>;
 
 /** @throws ConfigError naming every problem at once */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  return Object.freeze(shape(readEnvironment(environment, engineProblems(environment))));
+  const problems = [...engineProblems(environment), ...collectorProblems(environment)];
+  return Object.freeze(shape(readEnvironment(environment, problems)));
 }
 
 /** `DOCKER_HOST` is set for other programs too, so it is only checked with this provider. */
@@ -158,6 +160,9 @@ function shape(env: Environment) {
     browser: env.PORTHOLE_BROWSER,
     featuresOff: new Set(env.PORTHOLE_FEATURES_OFF),
     logLevel: env.LOG_LEVEL,
+    /** The collector of traces and metrics; undefined: nothing is traced. */
+    telemetry: collectorOf(env),
+    tracesPreviews: env.PORTHOLE_PREVIEW_TRACES,
     preview: Object.freeze({
       enabled: env.Sandbox__Preview__Enabled,
       zoneSuffix: env.Sandbox__Preview__ZoneSuffix,
@@ -234,13 +239,14 @@ function archiveOptions(env: Environment) {
 }
 
 /** Values that must not appear in any log or answer. */
-export function secretsOf({ serviceKey, apiKeys, oidc, signingKeys, buckets, archive }: Config) {
+export function secretsOf({ serviceKey, apiKeys, oidc, signingKeys, buckets, archive, telemetry }: Config) {
   const keysOfBuckets = [archive, buckets, ...Object.values(buckets.bindings)];
   return [
     serviceKey,
     ...Object.keys(apiKeys),
     oidc?.client?.secret,
     ...(signingKeys?.keys.map(({ k }) => k) ?? []),
+    ...headerValues(telemetry),
     ...keysOfBuckets.map((bucket) => bucket?.credentials?.secretAccessKey),
   ].filter((secret) => secret !== undefined);
 }

@@ -137,6 +137,7 @@ async function openPreviews(
     traffic,
     guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
     trustedProxies: new TrustedProxies(config.trustedProxies),
+    isTraced: config.telemetry !== undefined && config.tracesPreviews,
   });
   return { plane, gateway, listening, end: () => gateway.close() };
 }

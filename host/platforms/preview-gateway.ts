@@ -31,6 +31,7 @@ import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress, type TrustedProxies } from '#proxy/client-address.ts';
 import { hiddenTarget, type PreviewLookup, type PreviewTarget } from '#proxy/preview-target.ts';
 import type { MetricRecorder } from '../telemetry/metrics.ts';
+import { tracePreviewRequest } from '../telemetry/trace-preview-request.ts';
 
 export interface PreviewGatewayDeps {
   readonly plane: LocalPlane;
@@ -52,6 +53,8 @@ export interface PreviewGatewayDeps {
   /** Limits how many nonexistent tokens an address may look up. */
   readonly guesses: GuessLimit;
   readonly trustedProxies: TrustedProxies;
+  /** Whether requests are traced, and the app continues their traces. */
+  readonly isTraced: boolean;
 }
 
 /**
@@ -77,6 +80,7 @@ export function createPreviewGateway({
   traffic,
   guesses,
   trustedProxies,
+  isTraced,
 }: PreviewGatewayDeps): PreviewProxy {
   const keep = async ({ token, runId }: PreviewTarget, expiry: Date) => {
     const kept = await plane.touch(token, runId, expiry);
@@ -137,6 +141,7 @@ export function createPreviewGateway({
       const port = /:\d+$/.exec(host)?.[0] ?? '';
       return { scheme, host, audience: `${previewHost(token, zone)}${port}` };
     },
+    traceRequest: isTraced ? tracePreviewRequest : undefined,
     reportContact: () => previewSettings.reportContact,
     fingerprint: tokenFingerprint,
     touched(target) {

@@ -10,6 +10,7 @@ import { makeFunction, type FunctionOptions } from '#handlers/make-function.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
+import { tracedRequest } from '../telemetry/traced-request.ts';
 import { HandshakeResponse } from './handshake.ts';
 import type { MetricRecorder } from '../telemetry/metrics.ts';
 import { requestEvent } from './request-event.ts';
@@ -40,7 +41,7 @@ export function createFunctionHost({
     res: ServerResponse,
     path: string,
     { operation, answer, params }: Target,
-  ): Promise<void> => {
+  ): Promise<HttpResponse> => {
     const began = performance.now();
     const requestId = ids.request();
     const event = requestEvent(req, res, requestId, path, params, trustedProxies);
@@ -64,6 +65,7 @@ export function createFunctionHost({
     // Probes and polling would hide the other lines.
     if (req.method === 'GET' && response.statusCode < 400) log.debug(fields, 'request');
     else log.info(fields, 'request');
+    return response;
   };
 
   const send = (res: ServerResponse, response: HttpResponse, requestId: string, operation: string) => {
@@ -128,7 +130,8 @@ export function createFunctionHost({
     const { method = 'GET', url = '/' } = req;
     const mark = url.indexOf('?');
     const path = mark === -1 ? url : url.slice(0, mark);
-    void serve(req, res, path, router.find(method, path, res instanceof HandshakeResponse));
+    const target = router.find(method, path, res instanceof HandshakeResponse);
+    void tracedRequest(method, req.headers, target, () => serve(req, res, path, target));
   };
 }
 

@@ -12,6 +12,8 @@ export type Answer = (event: HttpEvent) => HttpResponse | Promise<HttpResponse>;
 export interface Target {
   /** Its name in logs and metrics. */
   readonly operation: string;
+  /** The template of its path; undefined without a route. */
+  readonly route?: string;
   readonly answer: Answer;
   readonly params?: HttpEvent['pathParameters'];
 }
@@ -98,6 +100,7 @@ export function createRouter({ routes, answerOf, missingPage, log, redact }: Rou
     for (const route of routes.filter((each) => each.method === method)) {
       const entry: Entry = {
         operation: route.id,
+        route: route.path,
         answer: answerOf(route),
         isSocket: route.socket === true,
         isBridge: route.bridge === true,
@@ -163,10 +166,10 @@ export function createRouter({ routes, answerOf, missingPage, log, redact }: Rou
       if (found === null) return without.route;
       const entry = found.store as Entry | null;
       if (entry === null) return without.end;
-      const { operation, answer, isSocket, rest } = entry;
+      const { operation, route, answer, isSocket, rest } = entry;
       if (isHandshake && !isSocket) return without.socket;
       const params = rest === undefined ? found.params : withEncodedRest(found.params, path, rest);
-      return { operation, answer, params };
+      return { operation, route, answer, params };
     },
   };
 }
@@ -174,6 +177,7 @@ export function createRouter({ routes, answerOf, missingPage, log, redact }: Rou
 /** One route, as the router keeps it. */
 interface Entry {
   readonly operation: string;
+  readonly route: string;
   readonly answer: Answer;
   readonly isSocket: boolean;
   readonly isBridge: boolean;

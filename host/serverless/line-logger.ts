@@ -1,4 +1,5 @@
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import { traceIds } from '#core/telemetry/tracing.ts';
 import type { HttpEvent } from '#handlers/http/http-event.ts';
 import type { Logger } from '#handlers/services.ts';
 
@@ -31,7 +32,9 @@ export function lineLogger({
       ? () => undefined
       : (fields: object, message: string) =>
           write(
-            redact(`${lineOf({ level: name, time: new Date().toISOString(), ...fields, msg: message })}\n`),
+            redact(
+              `${lineOf({ level: name, time: new Date().toISOString(), ...traceIds(), ...fields, msg: message })}\n`,
+            ),
           );
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -48,6 +48,7 @@ function lazyMetrics(): Metrics {
     record: () => undefined,
     countPreviews: (read) => (count = read),
     expose: async () => (await created()).expose(),
+    read: async () => (await created()).read(),
   };
 }
 

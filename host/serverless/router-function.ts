@@ -4,7 +4,9 @@ import { onceOpen } from '#base/concurrency.ts';
 import { PortholeError } from '#base/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
-import { type Answer, createRouter, type LazyRoute, type Router } from '../server/router.ts';
+import { type Answer, createRouter, type LazyRoute, type Router, type Target } from '../server/router.ts';
+import { startTelemetry } from '../telemetry/start-telemetry.ts';
+import { tracedRequest } from '../telemetry/traced-request.ts';
 import { bufferedEnding, type Deadline, remaining } from './deadline.ts';
 import {
   type GatewayEvent,
@@ -15,9 +17,16 @@ import {
   shaped,
   toGatewayResult,
 } from './gateway-event.ts';
+import { collectorOf } from '../config/collector.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
 import { limitedFunction, openFunction, type OpenFunction } from './open-function.ts';
 import { openNothing } from './open-nothing.ts';
+
+/** A request with its path as routes have it, and what answers it. */
+interface FoundRequest {
+  readonly event: HttpEvent;
+  readonly target: Target;
+}
 
 /** A function of a runtime that buffers. */
 type GatewayFunction = (event: GatewayEvent, context?: Deadline) => Promise<GatewayResult>;
@@ -64,6 +73,7 @@ export function routerFunction(
     return found;
   });
   const unopened = onceOpen(openNothing);
+  const startedTelemetry = onceOpen(() => startTelemetry(collectorOf(process.env), log));
 
   const answerOf = ({ opens, load }: LazyRoute): Answer => {
     const made = onceOpen(async () => {
@@ -92,18 +102,15 @@ export function routerFunction(
   };
   const buffering = routerOf((route) => (route.isEndless ? refuse(route.id) : answerOf(route)));
 
-  const serve = async (
-    router: Router,
-    { event, stage }: GatewayRequest,
-    ends: Pick<HttpEvent, 'ending' | 'signal'>,
-  ) => {
+  const find = (router: Router, { event, stage }: GatewayRequest): FoundRequest => {
     const { method } = event.requestContext.http;
     const rawPath = withoutPrefix(method, event.rawPath, stage, router);
-    const { operation, answer, params } = router.find(method, rawPath, false);
-    const request: HttpEvent = { ...event, ...ends, rawPath, pathParameters: params };
-    const response = await attempt(operation, event, () => answer(request));
-    return { operation, response };
+    return { target: router.find(method, rawPath, false), event: { ...event, rawPath } };
   };
+  const serve = (
+    { target: { operation, answer, params }, event }: FoundRequest,
+    ends: Pick<HttpEvent, 'ending' | 'signal'>,
+  ) => attempt(operation, event, () => answer({ ...event, ...ends, pathParameters: params }));
   const attempt = async (
     operation: string,
     { requestContext: { requestId } }: HttpEvent,
@@ -121,13 +128,21 @@ export function routerFunction(
     const request = readGatewayEvent(given);
     const { event, format } = request;
     const { requestId, http } = event.requestContext;
-    const { operation, response } = await serve(buffering, request, { ending: bufferedEnding(context) });
-    if (http.method === 'HEAD') dropBody(response);
-    const result = await toGatewayResult(response, requestId, format).catch((error: unknown) =>
-      toGatewayResult(errorResponse(error, requestId, log, operation, redact), requestId, format),
-    );
-    logRequest(log, operation, event, result.statusCode, began);
-    return result;
+    const found = find(buffering, request);
+    const { operation } = found.target;
+    const telemetry = await startedTelemetry();
+    const answered = await tracedRequest(http.method, event.headers, found.target, async () => {
+      const response = await serve(found, { ending: bufferedEnding(context) });
+      if (http.method === 'HEAD') dropBody(response);
+      const result = await toGatewayResult(response, requestId, format).catch((error: unknown) =>
+        toGatewayResult(errorResponse(error, requestId, log, operation, redact), requestId, format),
+      );
+      logRequest(log, operation, event, result.statusCode, began);
+      return result;
+    });
+    // Not awaited: the client would wait. A runtime that freezes here goes on at the next request.
+    void telemetry?.flush();
+    return answered;
   };
   if (runtime === undefined) return { handler, stream: handler };
 
@@ -138,19 +153,27 @@ export function routerFunction(
     const request = readGatewayEvent(given);
     const { event, format } = request;
     const { requestId, http } = event.requestContext;
-    const { operation, response } = await serve(streaming, request, streamEnds(context));
-    if (http.method === 'HEAD') dropBody(response);
-    const { statusCode, headers, body = '' } = response;
-    const head = { statusCode, ...shaped(resultHeaders(headers, requestId), format) };
-    const out = runtime.HttpResponseStream.from(underlying, head);
-    // The runtime sends the head with the first write, even an empty one.
-    out.write('');
-    try {
-      await pipeline(body instanceof Readable ? body : Readable.from([body]), out);
-    } catch (err) {
-      log.debug({ err, request_id: requestId, operation }, 'answer cut off');
-    }
-    logRequest(log, operation, event, statusCode, began);
+    const found = find(streaming, request);
+    const { operation } = found.target;
+    const telemetry = await startedTelemetry();
+    await tracedRequest(http.method, event.headers, found.target, async () => {
+      const response = await serve(found, streamEnds(context));
+      if (http.method === 'HEAD') dropBody(response);
+      const { statusCode, headers, body = '' } = response;
+      const head = { statusCode, ...shaped(resultHeaders(headers, requestId), format) };
+      const out = runtime.HttpResponseStream.from(underlying, head);
+      // The runtime sends the head with the first write, even an empty one.
+      out.write('');
+      try {
+        await pipeline(body instanceof Readable ? body : Readable.from([body]), out);
+      } catch (err) {
+        log.debug({ err, request_id: requestId, operation }, 'answer cut off');
+      }
+      logRequest(log, operation, event, statusCode, began);
+      return response;
+    });
+    // The client has its answer.
+    await telemetry?.flush(ABORTED_MS);
   });
   return { handler, stream };
 }

@@ -1,3 +1,4 @@
+import type { MetricFamily } from '#adapters/telemetry/prometheus-producer.ts';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 type LabelValue = string | number;
@@ -68,6 +69,8 @@ export interface Metrics extends MetricRecorder {
   /** Number of live previews, read at each scrape. */
   countPreviews(count: () => Promise<number>): void;
   expose(): Promise<{ contentType: string; text: string }>;
+  /** The same as values. */
+  read(): Promise<readonly MetricFamily[]>;
 }
 
 export function createMetrics(): Metrics {
@@ -90,6 +93,8 @@ export function createMetrics(): Metrics {
       });
     },
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+    // Despite its type, the registry has the kind of a metric as a text.
+    read: async () => (await registry.getMetricsAsJSON()) as unknown as readonly MetricFamily[],
   };
 }
 

@@ -18,6 +18,22 @@ export const GUEST_ERRORS = {
 
 export type GuestErrorCode = keyof typeof GUEST_ERRORS;
 
+/** First segments after the version of the paths of files. */
+export const FILE_AREAS = [
+  'files',
+  'stat',
+  'list',
+  'search',
+  'mkdir',
+  'move',
+  'watch',
+  'watches',
+  'upload',
+  'tar',
+  'tree',
+  'skills',
+] as const;
+
 /**
  * Maximum bytes of JSON for both sides: 2 MiB of arguments and environment, which JSON may double.
  */

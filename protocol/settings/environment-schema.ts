@@ -495,6 +495,28 @@ export const EnvironmentSchema = z.object({
   SNAPSHOT_RUN_RETENTION_DAYS: whole(1, 3_650)
     .default(30)
     .describe('Time during which a run of the editor can be listed and read after its snapshot expired'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
+    .optional()
+    .describe(
+      'OpenTelemetry collector, e.g. http://127.0.0.1:4318: traces and metrics are sent there. By default none are. The other variables of the SDK apply, too',
+    ),
+  OTEL_EXPORTER_OTLP_PROTOCOL: text
+    .default('http/protobuf')
+    .describe('Protocol of the collector: http/protobuf or http/json; only read with an endpoint'),
+  OTEL_EXPORTER_OTLP_HEADERS: text
+    .optional()
+    .describe('Headers for the collector, name=value,name=value: its credentials'),
+  OTEL_SERVICE_NAME: text.optional().describe('Name of the service in traces; by default porthole'),
+  OTEL_RESOURCE_ATTRIBUTES: text.optional().describe('Attributes of all traces, name=value,name=value'),
+  OTEL_TRACES_SAMPLER: text
+    .optional()
+    .describe('Which traces are kept; by default parentbased_always_on: as the caller says, else all'),
+  OTEL_TRACES_SAMPLER_ARG: text.optional().describe('Argument of the sampler, such as a ratio from 0 to 1'),
+  PORTHOLE_PREVIEW_TRACES: flag
+    .default(false)
+    .describe(
+      'With a collector: requests through the preview proxy are traced, and the app gets the header traceparent. A traceparent of the visitor is passed on in any case',
+    ),
   PORTHOLE_AUDIT_RETENTION_DAYS: whole(1, 3_650)
     .default(400)
     .describe('Time that rows of the audit are kept'),

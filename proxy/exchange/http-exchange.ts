@@ -146,6 +146,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
       upgrade: false,
       plain: this.#rewrites !== undefined,
       client: this.#admitted.client,
+      trace: this.#admitted.trace?.headers,
       viewer: this.#admitted.visit?.about,
     });
     connection.socket.write(head, 'latin1');
@@ -346,6 +347,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#dialling?.abort();
     this.#release()?.destroy();
     this.#backend.remove(this);
+    this.#admitted.trace?.end(this.#res.headersSent ? this.#res.statusCode : undefined);
     this.#deps.metrics.bytes(this.#fromClient, this.#toClient, this.#backend.target);
   }
 }

@@ -130,6 +130,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
       upgrade: true,
       plain: false,
       client: this.#admitted.client,
+      trace: this.#admitted.trace?.headers,
       viewer: this.#admitted.visit?.about,
     });
     connection.socket.write(head, 'latin1');
@@ -166,6 +167,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     this.#upstream = upstream;
     this.#headSent = true;
     this.#client.off('end', this.#onClientEnd);
+    this.#admitted.trace?.end(101);
     this.#deps.metrics.answered(101, 'app');
     this.#deps.metrics.upgrades(1);
     this.#client.write(this.#rawHead(head, 'Connection: Upgrade\r\nUpgrade: websocket\r\n'), 'latin1');
@@ -193,6 +195,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
    */
   head(head: ResponseHead): void {
     this.#headSent = true;
+    this.#admitted.trace?.end(head.status);
     this.#deps.metrics.answered(head.status, 'app');
     this.#client.on('drain', () => this.#connection?.socket.resume());
     this.#client.write(this.#rawHead(head, 'Connection: close\r\n'), 'latin1');
@@ -246,6 +249,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     this.#over = true;
     const { targetPort } = this.#backend.target;
     const { statusCode, bytes } = rawPageAnswer(this.#req, status, { targetPort, ...context });
+    this.#admitted.trace?.end(statusCode);
     this.#deps.metrics.answered(statusCode, status);
     endWith(this.#client, bytes);
   }
@@ -257,6 +261,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     this.#silence?.close();
     if (this.#upstream !== undefined) this.#deps.metrics.upgrades(-1);
     this.#backend.remove(this);
+    this.#admitted.trace?.end(undefined);
     this.#deps.metrics.bytes(this.#fromClient, this.#toClient, this.#backend.target);
   }
 }

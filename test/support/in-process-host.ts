@@ -109,6 +109,7 @@ export async function startTestHost(
   const log = await createLogger({
     level: config.logLevel,
     secrets: secretsOf(config),
+    hasTraces: config.telemetry !== undefined,
     destination: { write: (line) => void logged.push(line) },
   });
   const host = await startHost(config, log, clock);

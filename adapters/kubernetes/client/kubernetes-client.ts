@@ -1,4 +1,5 @@
 import { retry } from '#base/retry.ts';
+import { type SpanStart, traced, traceHeaders, type WorkSpan } from '#core/telemetry/tracing.ts';
 import type { Call, Collection, JsonPatchOperation, KubernetesObject } from './kubernetes-object.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import {
@@ -73,6 +74,13 @@ const JSON_TYPE = 'application/json';
 /** For calls that only read, or that change an object under a `test`. */
 const REPEAT: Repetition = { inDoubt: true, conflict: true };
 
+/** Without the name of the object. */
+function spanOf({ method, what }: Call): SpanStart<unknown> {
+  const [, resource = ''] = what.split(' ');
+  const attributes = { 'http.request.method': method, 'porthole.kubernetes.resource': resource };
+  return { name: `${method} ${resource}`, kind: 'client', attributes };
+}
+
 export function createKubernetesClient(options: KubernetesClientOptions): KubernetesClient {
   const {
     access,
@@ -92,8 +100,12 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
     timeoutMs: number,
     signal: AbortSignal | undefined,
     refreshToken: boolean,
+    span: WorkSpan | undefined,
   ): Promise<unknown> => {
-    const headers: Record<string, string> = { accept: call.accept ?? JSON_TYPE };
+    const headers: Record<string, string> = {
+      accept: call.accept ?? JSON_TYPE,
+      ...(span !== undefined && traceHeaders()),
+    };
     if (access.token !== undefined) headers['authorization'] = `Bearer ${await access.token(refreshToken)}`;
     if (call.body !== undefined) headers['content-type'] = call.type ?? JSON_TYPE;
     const sentAt = now().getTime();
@@ -108,6 +120,7 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
       signal,
     );
     time.observe(answer.headers.date, sentAt, now().getTime());
+    span?.set({ 'http.response.status_code': answer.status });
     if (answer.status < 400) return parse(answer.body);
     throw errorFromAnswer(call.what, answer.status, answer.headers['retry-after'], answer.body);
   };
@@ -120,7 +133,9 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
     const work = async () => {
       try {
         const left = Math.max(0, endsAt - performance.now());
-        return await tryOnce(call, Math.min(tryTimeoutMs, left), signal, refused);
+        return await traced(spanOf(call), (span) =>
+          tryOnce(call, Math.min(tryTimeoutMs, left), signal, refused, span),
+        );
       } catch (failure) {
         const error = failure instanceof KubernetesError ? failure : errorFromFailure(call.what, failure);
         inDoubt ||= error.inDoubt;

@@ -3,6 +3,7 @@ import { PortholeError } from '#base/errors.ts';
 import type { Records } from '#core/records.ts';
 import type { SqlSchema } from '../schema.ts';
 import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';
+import { traceQueries } from '../trace-queries.ts';
 import { connectionPool } from './connection-pool.ts';
 import { postgresNotifier } from './postgres-notifier.ts';
 import { postgresSqlDialect } from './postgres-sql-dialect.ts';
@@ -34,7 +35,7 @@ export function openPostgresRecords({ url, poolSize = 10, ...options }: Postgres
   const { log } = options;
   const dialect = new PostgresDialect({ pool: async () => connectionPool({ url, size: poolSize, log }) });
   return sqlRecords(
-    new Kysely<SqlSchema>({ dialect }),
+    new Kysely<SqlSchema>({ dialect, ...traceQueries('postgresql') }),
     postgresSqlDialect,
     postgresNotifier({ url, log }),
     options,

@@ -3,6 +3,7 @@ import type { Records } from '#core/records.ts';
 import type { SqlSchema } from '../schema.ts';
 import { type Notifier, watchers } from '../sql-dialect.ts';
 import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';
+import { traceQueries } from '../trace-queries.ts';
 import { nodeSqliteDialect } from './node-sqlite.ts';
 import { sqliteSqlDialect } from './sqlite-sql-dialect.ts';
 
@@ -26,7 +27,7 @@ export interface SqliteRecordsOptions extends SqlRecordsOptions {
 export function openSqliteRecords({ file, busyTimeoutMs = 5000, ...options }: SqliteRecordsOptions): Records {
   const dialect = nodeSqliteDialect({ file, busyTimeoutMs });
   const { selectNow } = dialect;
-  const db = new Kysely<SqlSchema>({ dialect });
+  const db = new Kysely<SqlSchema>({ dialect, ...traceQueries('sqlite') });
   return sqlRecords(db, sqliteSqlDialect, inProcessNotifier(), { ...options, selectNow });
 }
 
