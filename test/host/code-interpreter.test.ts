@@ -150,6 +150,16 @@ suite('the code interpreter', codeInterpreterMissing, () => {
   });
 
   describe('a context', () => {
+    test('names its folder by the link that led to it, until the code goes elsewhere', async () => {
+      const python =
+        'import os; before = os.getcwd(); os.chdir("/tmp"); after = os.getcwd(); os.chdir("/home/user"); [before, after, os.getcwd()]';
+      expect((await run(python)).results).toMatchObject([{ text: "['/home/user', '/tmp', '/home/user']" }]);
+      const js = 'const at = process.cwd(); process.chdir("/tmp"); [at, process.cwd(), Deno.cwd()].join()';
+      expect((await run(js, { language: 'javascript' })).results).toMatchObject([
+        { text: '/home/user,/tmp,/tmp' },
+      ]);
+    });
+
     test('has variables and a folder apart from others', async () => {
       const made = await call('POST', '/contexts', { cwd: '/tmp' });
       expect(made.status).toBe(201);

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from jupyter_client import AsyncKernelManager
 
-from .kernels import kernel_environment, kernel_spec, reset_variables, set_variables, settles_within, transport
+from .kernels import (
+    kernel_environment,
+    kernel_spec,
+    opening,
+    reset_variables,
+    set_variables,
+    settles_within,
+    transport,
+)
 from .output import encode, error_line, lines_of
 
 # Seconds until a kernel has started, and until an interrupt has an effect.
@@ -98,6 +106,8 @@ class Context:
             client = manager.client()
             client.start_channels()
             await client.wait_for_ready(timeout=STARTS_WITHIN)
+            if (code := opening(self.language)) is not None:
+                client.execute(code, silent=True, store_history=False)
         except BaseException:
             await _end(manager)
             raise

@@ -1,5 +1,6 @@
 """In each Python kernel: the data of tables and of charts, besides their texts and pictures."""
 
+import os
 import sys
 
 from IPython.core.formatters import BaseFormatter
@@ -46,7 +47,19 @@ class ChartData(BaseFormatter):
             return None
 
 
+def _show_link() -> None:
+    """`os.getcwd` names the folder as shells and Go do: by $PWD, `/home/user`, while that leads to it."""
+    real = os.getcwd
+
+    def getcwd() -> str:
+        at, shown = real(), os.environ.get("PWD", "")
+        return shown if os.path.isabs(shown) and os.path.realpath(shown) == at else at
+
+    os.getcwd = getcwd
+
+
 def load_ipython_extension(shell):
+    _show_link()
     for formatter in (TableData, ChartData):
         made = formatter(parent=shell.display_formatter)
         shell.display_formatter.formatters[made.format_type] = made

@@ -41,6 +41,22 @@ def kernel_spec(language: str) -> KernelSpec:
     return KernelSpec(argv=_COMMANDS[language], language=language, display_name=language)
 
 
+# As `_show_link` of `formats.py` does for Python.
+_DENO_OPENING = """{
+  const real = Deno.cwd;
+  const shown = Deno.env.get('PWD');
+  Deno.cwd = process.cwd = () => {
+    const at = real();
+    try { return shown && Deno.realPathSync(shown) === at ? shown : at; } catch { return at; }
+  };
+}"""
+
+
+def opening(language: str) -> str | None:
+    """Code that a new kernel runs first."""
+    return _DENO_OPENING if _COMMANDS[language] is _DENO else None
+
+
 def transport(language: str) -> str:
     """Sockets of files, which nothing else in the sandbox sees as open ports. Deno has only TCP."""
     return "tcp" if _COMMANDS[language] is _DENO else "ipc"
