@@ -110,7 +110,8 @@ if (!process.argv.includes('--install')) {
   const before = existsSync(RESULTS)
     ? ClientResults.parse(JSON.parse(await readFile(RESULTS, 'utf8'))).clients
     : {};
-  const porthole = await startTestHost(PEOPLE);
+  // Programs of all clients open one.
+  const porthole = await startTestHost({ ...PEOPLE, Sandbox__Preview__MaxTotal: '200' });
   const results = new Map<string, ReleaseResult>();
   const queue = installed.entries();
   const work = async () => {
