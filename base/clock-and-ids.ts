@@ -44,6 +44,8 @@ export interface Ids {
   checkpoint(): string;
   /** `lnk_` + ULID. */
   link(): string;
+  /** `whk_` + ULID. */
+  webhook(): string;
   /** `msg_` + ULID. */
   message(): string;
   /** `look_` + ULID. */

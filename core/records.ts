@@ -25,6 +25,7 @@ import type { SkillRecords } from './skills/skill-store.ts';
 import type { ViewerRecords } from './runs/run-viewers.ts';
 import type { UsageRecords } from './usage/usage-store.ts';
 import type { TimelineRecords } from './runs/timeline.ts';
+import type { WebhookRecords } from './webhooks/webhook-store.ts';
 
 /**
  * The durable records of runs and their timelines, approvals, sandboxes, ended previews and the
@@ -60,6 +61,7 @@ export interface Records {
   readonly apiKeys: ApiKeyRecords;
   readonly audit: AuditRecords;
   readonly usage: UsageRecords;
+  readonly webhooks: WebhookRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   /** The database's own clock. */

@@ -71,6 +71,7 @@ import { sandboxStateRoutes } from './sandboxes/sandbox-state-routes.ts';
 import { skillRoutes } from './sandboxes/skill-routes.ts';
 import { warmPoolRoutes } from './sandboxes/warm-pool-routes.ts';
 import { usageRoute } from './usage/usage-routes.ts';
+import { webhookRoutes } from './webhooks/webhook-routes.ts';
 
 /** A part of Porthole. Its tools of MCP and its pages of the console name it as their `feature`. */
 interface Feature {
@@ -169,7 +170,7 @@ export const FEATURES: Readonly<Record<FeatureName, Feature>> = {
     needs: [],
     routes: [...delegationRoutes, validateSandboxRoute, ...apiKeyRoutes, ...signInRoutes, ...oidcRoutes],
   },
-  ops: { needs: ['auth'], routes: [...opsRoutes, ...auditRoutes] },
+  ops: { needs: ['auth'], routes: [...opsRoutes, ...auditRoutes, ...webhookRoutes] },
   console: { needs: ['auth'], routes: [...consolePageRoutes, consoleAssetRoute] },
   docs: { needs: [], routes: openapiRoutes },
 };

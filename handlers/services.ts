@@ -36,6 +36,7 @@ import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publis
 import type { Admission } from './http/admit.ts';
 import type { UploadLimits } from './files/upload-limits.ts';
 import type { PendingApprovals } from '#core/approvals/pending-approvals.ts';
+import type { WebhookDeliveries } from '#core/webhooks/deliver-webhooks.ts';
 import type { Terminals } from '#core/terminals/terminals.ts';
 
 /** The part of a pino logger that Porthole uses. */
@@ -143,6 +144,8 @@ export interface Services {
   readonly auditRetentionMs: number;
   /** Refused requests, for the audit. */
   readonly denied: Pick<DeniedRequests, 'add' | 'settled'>;
+  /** Webhooks: what they have to deliver. */
+  readonly webhooks: WebhookDeliveries;
   readonly guesses: GuessLimit;
   /** Of previews and links. */
   readonly passwords: Passwords;

@@ -41,7 +41,9 @@ import { isEssential } from '#base/essential-work.ts';
 import { anySignal, onceOpen } from '#base/concurrency.ts';
 import type { Records } from '#core/records.ts';
 import { Terminals } from '#core/terminals/terminals.ts';
+import { WebhookDeliveries } from '#core/webhooks/deliver-webhooks.ts';
 import { createAdmission } from '#handlers/http/admit.ts';
+import { VERSION } from '#handlers/route.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, secretsOf } from './config/config.ts';
 import { isOnOneMachine } from '#protocol/settings/contradictions.ts';
@@ -240,6 +242,18 @@ export async function openServices({
       failed: (id, err) => log.warn({ err, sandbox_id: id }, 'events of a sandbox not followed'),
     });
     opened.defer(() => watcher.close());
+    const webhooks = new WebhookDeliveries({
+      records,
+      clock,
+      async sender() {
+        const { webhookSender } = await import('#adapters/egress/webhook-sender.ts');
+        const { proxies } = config.network;
+        return webhookSender({ allow: config.webhookAllow, proxies, userAgent: `Porthole/${VERSION}` });
+      },
+      source: config.publicUrl?.origin ?? `urn:porthole:${installationId}`,
+      failed: (err) => log.error({ err }, 'webhooks not delivered: tried again soon'),
+    });
+    opened.defer(() => webhooks.close());
     const services: Services = {
       records,
       plane,
@@ -295,6 +309,7 @@ export async function openServices({
         failed: (err) => log.error({ err }, 'refused requests not in the audit'),
       }),
       guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
+      webhooks,
       ticketRate: new TicketRate(clock),
       passwords: new Passwords(config.requestLimits.wrongSecretsPerMinute, clock),
       log,

@@ -157,6 +157,7 @@ export async function startHost(
       opened.defer(() => void server.close());
     }
 
+    services.webhooks.start();
     const recovered = recover(open, config, startedAt, stopping.signal).catch((error: unknown) => {
       if (!stopping.signal.aborted) log.error({ err: error }, 'recovery failed');
     });

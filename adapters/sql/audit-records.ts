@@ -17,7 +17,7 @@ import { checkLimit } from './keyset-page.ts';
 import { columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { all, deleted, done, first, instantText } from './sql-dialect.ts';
-import type { SqlSession } from './sql-session.ts';
+import { markAppending, type SqlSession } from './sql-session.ts';
 
 /** Most heads of one answer. */
 const MAX_HEADS = 1_000;
@@ -29,6 +29,7 @@ export async function addAuditEvents(
   events: readonly NewAuditEvent[],
 ): Promise<void> {
   if (events.length === 0) return;
+  markAppending(trx);
   const { actor, onBehalfOf, sourceIp, requestId, reason } = presentCause();
   const at = instantText(new Date());
   await trx
@@ -82,7 +83,7 @@ function usersOf({ actor, on_behalf_of: behalf, owner }: AuditDetails): string |
   return users.size === 0 ? null : `\n${[...users].join('\n')}\n`;
 }
 
-export function auditRecords({ dialect, repeatable, transact }: SqlSession): AuditRecords {
+export function auditRecords({ dialect, repeatable, transact, watchAppends }: SqlSession): AuditRecords {
   const lastRow = (db: Kysely<SqlSchema>) =>
     db
       .selectFrom('audit_events')
@@ -95,6 +96,8 @@ export function auditRecords({ dialect, repeatable, transact }: SqlSession): Aud
     sql<boolean>`replace(${sql.ref('users')}, ${`\n${user}\n`}, '') <> ${sql.ref('users')}`;
   return {
     add: (events) => transact((trx) => addAuditEvents(trx, events)),
+
+    watch: watchAppends,
 
     chain: (most) =>
       transact(async (trx) => {
@@ -149,7 +152,7 @@ export function auditRecords({ dialect, repeatable, transact }: SqlSession): Aud
           .orderBy('seq')
           .limit(limit + 1)
           .execute();
-        return { rows: rows.slice(0, limit).map(toRow), more: rows.length > limit };
+        return { rows: rows.slice(0, limit).map(toAuditRow), more: rows.length > limit };
       }),
 
     last: () =>
@@ -234,6 +237,6 @@ function placeless({
   };
 }
 
-function toRow(row: Row<'audit_events'>): AuditRow {
+export function toAuditRow(row: Row<'audit_events'>): AuditRow {
   return { ...placeless(row), seq: row.seq ?? 0, prevHash: row.prev_hash ?? '', hash: row.hash ?? '' };
 }

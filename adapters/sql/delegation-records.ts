@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { AuditEventType } from '#core/audit/audit-event.ts';
+import type { AuditEventType } from '#protocol/audit-event-types.ts';
 import type { EventData } from '#core/runs/timeline.ts';
 import type { DelegationRecord, DelegationRecords, Scope } from '#core/delegations/delegation-store.ts';
 import type { SandboxKey } from '#core/sandboxes/sandbox-records.ts';

@@ -42,7 +42,8 @@ export async function keysetPage<
     | 'tool_versions'
     | 'tool_runs'
     | 'archives'
-    | 'checkpoints',
+    | 'checkpoints'
+    | 'webhook_deliveries',
   Row extends { readonly id: string },
   Item,
 >(

@@ -18,6 +18,7 @@ import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { SandboxEventType } from '#core/sandboxes/sandbox-events.ts';
 import type { RunEventType } from '#core/runs/timeline.ts';
 import type { UsageAmounts } from '#core/usage/usage-store.ts';
+import type { Delivery, Webhook } from '#core/webhooks/webhook-store.ts';
 import type { Columns } from './row-fields.ts';
 
 interface MigrationColumns {
@@ -329,6 +330,26 @@ export interface SqlSchema {
       state: 'past' | 'closed' | 'open';
       estimated: number;
     };
+  webhooks: Columns<Omit<Webhook, 'events' | 'url' | 'keys'>> & {
+    /** JSON array. */
+    events: string;
+    /** JSON of the URL and the keys, sealed. */
+    content: string;
+    /** `seq` of the last row that it has read. */
+    position: number;
+    /** Its deliveries that wait. */
+    waiting: number;
+    /** No attempt begins before. */
+    retry_at: string | null;
+  };
+  webhook_deliveries: Columns<Delivery> & {
+    /** Of its event. */
+    seq: number;
+    /** Whether it waits for earlier ones of its subject. */
+    is_ordered: number;
+    /** Also after the process of the attempt was killed. */
+    is_sending: number;
+  };
   ended_sessions: {
     id: string;
     until: string;
@@ -748,5 +769,30 @@ export const MIGRATIONS: readonly Migration[] = [
       primary key (sandbox_id, source, day, run_id, owner_user, owner_org));
     create index sandbox_usage_of_owner on sandbox_usage (owner_org, owner_user, day);
     create index sandbox_usage_by_day on sandbox_usage (day)`,
+  },
+
+  // Receivers of events, and what each has to get. A position is a seq of the audit.
+  {
+    name: '0040-webhooks',
+    sql: `
+    create table webhooks (
+      id TEXT primary key, owner_org TEXT not null, owner_user TEXT not null, scope TEXT not null,
+      events TEXT not null, signature TEXT not null, content TEXT not null,
+      position integer not null, waiting integer not null, failures integer not null, failing_at TEXT, retry_at TEXT,
+      delivered_at TEXT, created_at TEXT not null, disabled_at TEXT, disabled_reason TEXT);
+    create index webhooks_of_owner on webhooks (owner_org, owner_user, created_at, id);
+    create index webhooks_active on webhooks (position) where disabled_at is null;
+    create table webhook_deliveries (
+      id TEXT primary key, hook_id TEXT not null, event_id TEXT not null, event_type TEXT not null,
+      subject TEXT not null, seq integer not null, is_ordered integer not null,
+      is_sending integer not null, state TEXT not null, attempts integer not null, next_at TEXT,
+      first_at TEXT, created_at TEXT not null, ended_at TEXT, status integer, error TEXT);
+    create unique index webhook_deliveries_of_event on webhook_deliveries (hook_id, event_id);
+    create index webhook_deliveries_of_hook on webhook_deliveries (hook_id, created_at, id);
+    create index webhook_deliveries_due on webhook_deliveries (hook_id, next_at)
+      where next_at is not null;
+    create index webhook_deliveries_waiting on webhook_deliveries (hook_id, subject, seq)
+      where state = 'waiting';
+    create index webhook_deliveries_by_end on webhook_deliveries (ended_at)`,
   },
 ];

@@ -63,7 +63,10 @@ export interface SqlDialect {
   /** The column type of binary data. */
   readonly bytes: string;
   /** `column in (values)` with the whole list as one parameter, whatever its length. */
-  among(column: 'id' | 'token_sha256' | 'key', values: readonly string[]): RawBuilder<boolean>;
+  among(
+    column: 'id' | 'token_sha256' | 'key' | 'hook_id' | 'subject',
+    values: readonly string[],
+  ): RawBuilder<boolean>;
   /**
    * At the end of a select: locks its rows until the transaction ends, and reads their latest
    * values.

@@ -32,6 +32,7 @@ import { runRecords } from './sql-run-records.ts';
 import { sandboxCapacity } from './sql-sandbox-capacity.ts';
 import { sandboxRecords } from './sql-sandbox-records.ts';
 import { type RecordsLog, type SessionOptions, type SqlSession, sqlSession } from './sql-session.ts';
+import { webhookRecords } from './webhook-records.ts';
 import { toolRecords } from './tool-records.ts';
 import { toolRunRecords, toolSnapshotRecords } from './tool-run-records.ts';
 
@@ -128,6 +129,7 @@ export function sqlRecords(
     apiKeys: apiKeyRecords(session),
     audit: auditRecords(session),
     usage: usageRecords(session),
+    webhooks: webhookRecords(session, sealing),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     time: () =>
       session.repeatable(async (db) => {

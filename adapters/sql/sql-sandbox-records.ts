@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { AuditEventType, NewAuditEvent } from '#core/audit/audit-event.ts';
+import type { NewAuditEvent } from '#core/audit/audit-event.ts';
+import type { AuditEventType } from '#protocol/audit-event-types.ts';
 import type { EventData } from '#core/runs/timeline.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import type {

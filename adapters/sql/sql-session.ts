@@ -28,6 +28,8 @@ export interface SqlSession {
   readonly prepare: <Row>(
     build: (db: Kysely<SqlSchema>) => Compilable<Row>,
   ) => (...parameters: readonly unknown[]) => Row[] | Promise<Row[]>;
+  /** Calls `wake` after each transaction of this session that stored events of the audit. */
+  readonly watchAppends: (wake: () => void) => () => void;
   readonly isAnswering: () => boolean;
   readonly close: () => Promise<void>;
 }
@@ -125,18 +127,42 @@ export function sqlSession(
     prepare,
     once: (work) => run(work, 1),
     transact: (work) => run((db) => inTransaction(db, work), 1),
+    watchAppends(wake) {
+      const present = appendWatchers.get(db) ?? new Set();
+      appendWatchers.set(db, present.add(wake));
+      return () => present.delete(wake);
+    },
     isAnswering: () => isAnswering,
     close: () => (closed ??= destroy()),
   };
+}
+
+/** By the database of a session. */
+const appendWatchers = new WeakMap<Kysely<SqlSchema>, Set<() => void>>();
+const appending = new WeakSet<Kysely<SqlSchema>>();
+
+/** Says that the transaction stores events of the audit: their readers wake after its commit. */
+export function markAppending(trx: Kysely<SqlSchema>): void {
+  appending.add(trx);
 }
 
 /**
  * One transaction in which every statement sees what was committed before it, whatever the
  * database's default: callers lock a row, then read its current state.
  */
-export function inTransaction<T>(
+export async function inTransaction<T>(
   db: Kysely<SqlSchema>,
   work: (trx: Transaction<SqlSchema>) => Promise<T>,
 ): Promise<T> {
-  return db.transaction().setIsolationLevel('read committed').execute(work);
+  let isAppending = false;
+  const result = await db
+    .transaction()
+    .setIsolationLevel('read committed')
+    .execute(async (trx) => {
+      const worked = await work(trx);
+      isAppending = appending.has(trx);
+      return worked;
+    });
+  if (isAppending) for (const wake of appendWatchers.get(db) ?? []) wake();
+  return result;
 }

@@ -23,6 +23,7 @@ export const randomIds: Ids = {
   apiKey: () => `porthole_${randomBytes(24).toString('hex')}`,
   checkpoint: () => `ckp_${ulid()}`,
   link: () => `lnk_${ulid()}`,
+  webhook: () => `whk_${ulid()}`,
   message: () => `msg_${ulid()}`,
   look: () => `look_${ulid()}`,
   sandbox: () => base32(randomBytes(16)),

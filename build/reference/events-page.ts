@@ -1,5 +1,8 @@
+import { z } from 'zod';
 import { type ActivityType, SANDBOX_ACTIVITY_TYPES } from '#core/runs/activity.ts';
 import { RUN_EVENT_TYPES } from '#core/runs/timeline.ts';
+import { AUDIT_EVENT_MEANINGS } from '#protocol/audit-event-types.ts';
+import { CloudEventSchema } from '#protocol/cloud-event.ts';
 import { code, pageOf, tableOf } from './markdown.ts';
 
 const EVENTS: Readonly<Record<ActivityType, readonly [meaning: string, data: string]>> = {
@@ -81,5 +84,26 @@ export function eventsPage(): string {
     tableOf(head, rowsOf(RUN_EVENT_TYPES)),
     'The activity of a run (`GET /api/runs/{id}/activity` and `…/activity/events`) has the events above, and these events of its sandbox:',
     tableOf(head, rowsOf(SANDBOX_ACTIVITY_TYPES)),
+    'The [audit](../guides/audit.md) and [webhooks](../guides/webhooks.md) have these events:',
+    tableOf(
+      ['event', 'meaning'],
+      Object.entries(AUDIT_EVENT_MEANINGS).map(([type, meaning]) => [code(type), meaning]),
+    ),
+    'A webhook gets them as CloudEvents 1.0 in JSON (`application/cloudevents+json`):',
+    tableOf(
+      ['field', 'meaning'],
+      [
+        ...fieldsOf('', CloudEventSchema.omit({ data: true }).shape),
+        ...fieldsOf('data.', CloudEventSchema.shape.data.shape),
+      ],
+    ),
   );
+}
+
+function fieldsOf(prefix: string, shape: z.core.$ZodShape): string[][] {
+  return Object.entries(shape).flatMap(([name, schema]) => {
+    const { description, const: value } = z.toJSONSchema(schema) as { description?: string; const?: unknown };
+    const meaning = description ?? (value === undefined ? undefined : `Always ${JSON.stringify(value)}`);
+    return [[code(`${prefix}${name}`), meaning ?? '']];
+  });
 }

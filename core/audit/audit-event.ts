@@ -1,51 +1,7 @@
 import type { Owner } from '#base/clock-and-ids.ts';
+import type { AuditEventType } from '#protocol/audit-event-types.ts';
 import type { EventData, NewEvent, RunEventType } from '../runs/timeline.ts';
 import type { Actor } from './present-cause.ts';
-
-export const AUDIT_EVENT_TYPES = [
-  'run.created',
-  'run.completed',
-  'run.shared',
-  'run.token_rotated',
-  'agent.connected',
-  'sandbox.created',
-  'sandbox.stopped',
-  'sandbox.resumed',
-  'sandbox.destroyed',
-  'sandbox.network_changed',
-  'sandbox.secrets_changed',
-  'sandbox.token_rotated',
-  'checkpoint.created',
-  'checkpoint.restored',
-  'checkpoint.forked',
-  'preview.opened',
-  'preview.kept',
-  'preview.stopped',
-  'preview.reaped',
-  'preview.visited',
-  'preview.looked',
-  'preview.access_changed',
-  'preview.link_created',
-  'preview.link_revoked',
-  'inbox.posted',
-  'inbox.replied',
-  'approval.requested',
-  'approval.granted',
-  'approval.denied',
-  'approval.timed_out',
-  'approval.withdrawn',
-  'policy.created',
-  'policy.deleted',
-  'delegation.created',
-  'delegation.revoked',
-  'key.created',
-  'key.revoked',
-  'budget.warned',
-  'budget.spent',
-  'request.denied',
-] as const;
-
-export type AuditEventType = (typeof AUDIT_EVENT_TYPES)[number];
 
 export const RESULTS = ['ok', 'denied'] as const;
 
@@ -136,6 +92,11 @@ export interface AuditRecords {
   redact(user: string): Promise<number>;
   /** Deletes the rows before this instant that a head follows; returns how many. */
   forget(before: Date): Promise<number>;
+  /**
+   * Calls `wake` after each change of this process that stored events. Returns a function that
+   * stops it.
+   */
+  watch(wake: () => void): () => void;
 }
 
 /** Timeline events that are no part of the audit: what a sandbox says, or has a row already. */

@@ -12,9 +12,15 @@ export interface SealAuditDeps {
   readonly tokens: { signAuditHead(head: Omit<AuditHead, 'token'>): string };
 }
 
-/** Puts all stored events into the chain, and signs its head if the last one is old. */
-export async function sealAudit({ records: { audit }, clock, tokens }: SealAuditDeps): Promise<void> {
+/** Puts all stored events into the chain. */
+export async function chainAudit({ records: { audit } }: Pick<SealAuditDeps, 'records'>): Promise<void> {
   while ((await audit.chain(AT_ONCE)) === AT_ONCE);
+}
+
+/** Puts all stored events into the chain, and signs its head if the last one is old. */
+export async function sealAudit({ records, clock, tokens }: SealAuditDeps): Promise<void> {
+  const { audit } = records;
+  await chainAudit({ records });
   const last = await audit.last();
   if (last === undefined) return;
   const signed = await audit.lastHead();

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { AUDIT_EVENT_TYPES, type AuditHead, type AuditRow, RESULTS } from '#core/audit/audit-event.ts';
+import { type AuditHead, type AuditRow, RESULTS } from '#core/audit/audit-event.ts';
 import { sealAudit } from '#core/audit/seal-audit.ts';
+import { AUDIT_EVENT_TYPES } from '#protocol/audit-event-types.ts';
 import { viewerKeys } from '#protocol/guest/visit-tickets.ts';
 import { pageQuery, pageResponse } from '../http/read-input.ts';
 import { requireAdmin } from '../sandboxes/warm-pool-routes.ts';

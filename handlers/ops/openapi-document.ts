@@ -30,6 +30,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Sessions: 'Sessions of commands, with a working directory and variables',
   Skills: 'Skills that new sandboxes get',
   Usage: 'What sandboxes have used',
+  Webhooks: 'What happens, posted to other programs',
 };
 
 /** Errors of all routes. */

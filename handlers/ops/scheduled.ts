@@ -14,6 +14,7 @@ import { keepBudgets } from '#core/usage/keep-budgets.ts';
 import { countUsage } from '#core/usage/count-usage.ts';
 import { firstKeptDay } from '#core/usage/usage-days.ts';
 import { automaticOf } from '../sandboxes/checkpoint-triggers.ts';
+import { anySignal } from '#base/concurrency.ts';
 import type { Services } from '../services.ts';
 
 type LifecycleServices = Pick<
@@ -35,6 +36,7 @@ type LifecycleServices = Pick<
   | 'ids'
   | 'log'
   | 'auditRetentionMs'
+  | 'webhooks'
 >;
 
 export type LifecycleReport = LifecyclePass & OrphanReport;
@@ -79,6 +81,7 @@ export async function runLifecyclePass(
       log.error({ err }, 'objects of deleted checkpoints not removed: the next pass tries again'),
     );
   }
+  await services.webhooks.pass(anySignal(signal, AbortSignal.timeout(DELIVERED_WITHIN_MS)));
   return logReport(log, 'lifecycle pass', { ...done, ...orphans });
 }
 
@@ -92,6 +95,11 @@ export function logReport<Report extends object>(
   log[done.some((count) => count > 0) ? 'info' : 'debug'](report, message);
   return report;
 }
+
+/** The rest waits for the next pass: it is due in a minute. In milliseconds. */
+const DELIVERED_WITHIN_MS = 30_000;
+/** People see for 30 days what was delivered. */
+const DELIVERIES_KEPT_MS = 30 * 86_400_000;
 
 /** Retention of sandbox events, in milliseconds. Expired delegations and sessions have none. */
 const EVENTS_KEPT_MS = 86_400_000;
@@ -112,6 +120,7 @@ async function forgetOld({
   await records.endedSessions.forget(new Date(now - EXPIRED_KEPT_MS));
   await records.apiKeys.forget(new Date(now - KEYS_KEPT_MS));
   await records.usage.forget(firstKeptDay(clock.now()));
+  await records.webhooks.forget(new Date(now - DELIVERIES_KEPT_MS));
   await records.audit.forget(new Date(now - auditRetentionMs));
 }
 

@@ -79,6 +79,10 @@ function shape(env: Environment) {
       permitted: env.PORTHOLE_NETWORK_PRIVATE_ALLOW,
       proxies: readMachineProxies(env),
     }),
+    webhookAllow: Object.freeze({
+      hosts: env.PORTHOLE_WEBHOOK_ALLOW.filter((entry) => !entry.includes('/')),
+      ranges: env.PORTHOLE_WEBHOOK_ALLOW.filter((entry) => entry.includes('/')),
+    }),
     images: env.PORTHOLE_IMAGES ?? SHIPPED_IMAGES,
     /** When sandboxes are stopped and destroyed, in milliseconds. */
     life: Object.freeze({

@@ -407,6 +407,21 @@ export const EnvironmentSchema = z.object({
     .describe(
       'Private ranges in CIDR notation that sandboxes may reach, e.g. of a mirror, separated by commas',
     ),
+  PORTHOLE_WEBHOOK_ALLOW: z
+    .string()
+    .default('')
+    .transform(namesOf)
+    .pipe(
+      z.array(
+        z.union(
+          [z.cidrv4(), z.cidrv6(), dnsName],
+          'must be lower-case host names or address ranges, e.g. 10.1.0.0/16',
+        ),
+      ),
+    )
+    .describe(
+      'Receivers of webhooks that are not public: hosts that may have private addresses, and ranges in CIDR notation, e.g. `127.0.0.0/8`, separated by commas',
+    ),
   http_proxy: z.string().optional().describe('Proxy for connections to port 80; HTTP_PROXY as well'),
   HTTP_PROXY: z.string().optional().describe('See http_proxy'),
   https_proxy: z.string().optional().describe('Proxy for connections to other ports; HTTPS_PROXY as well'),

@@ -27,6 +27,7 @@ import { timelineContract } from './records/timeline.contract.ts';
 import { quotasContract } from './records/quotas.contract.ts';
 import { sandboxLifeContract } from './records/sandbox-life.contract.ts';
 import { usageContract } from './records/usage.contract.ts';
+import { webhooksContract } from './records/webhooks.contract.ts';
 import { warmSandboxesContract } from './records/warm-sandboxes.contract.ts';
 
 /** One empty database, and instances on it. */
@@ -182,6 +183,7 @@ export function recordsContract(
     sandboxEventsContract(() => ({ records, peer }), { wakesPeers });
     delegationsContract(() => ({ records, peer }), { wakesPeers });
     apiKeysContract(() => ({ records, peer }), { wakesPeers });
+    webhooksContract(() => ({ records, peer }));
     auditContract(() => ({ records, peer }));
     usageContract(() => ({ records, peer }));
     warmSandboxesContract(() => ({ records, peer }));

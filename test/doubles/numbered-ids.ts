@@ -18,6 +18,7 @@ export function numberedIds(): Ids {
     apiKey: () => `porthole_${String((counts.apiKey += 1)).padStart(48, '0')}`,
     checkpoint: counted('ckp'),
     link: counted('lnk'),
+    webhook: counted('whk'),
     message: counted('msg'),
     look: counted('look'),
     tool: counted('tool'),

@@ -83,6 +83,8 @@ describe('migrations', () => {
       'tool_runs',
       'tool_versions',
       'tools',
+      'webhook_deliveries',
+      'webhooks',
     ]);
   });
 

@@ -141,11 +141,31 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     };
   }
 
+  const newWebhook = { url: 'https://example.com/hook', events: ['webhook.deleted'] };
+  const withWebhook = async (): Promise<Probe> => {
+    const listed = await porthole.call('GET', '/v1/webhooks', { token: ALICE });
+    const [hook] = listed.json<{ webhooks: { id: string }[] }>().webhooks;
+    if (hook !== undefined) return { params: { id: hook.id } };
+    const made = await porthole.call('POST', '/v1/webhooks', { token: ALICE, body: newWebhook });
+    return { params: { id: made.json<{ id: string }>().id } };
+  };
+
   const newKey = { name: 'CI', scope: 'full' };
 
   const own: Readonly<Record<string, (run: MadeRun) => Promise<Probe>>> = {
     ...editorProbes(porthole),
     ...e2bProbes(porthole),
+    createWebhook: async () => ({ body: newWebhook }),
+    getWebhook: withWebhook,
+    deleteWebhook: withWebhook,
+    enableWebhook: withWebhook,
+    testWebhook: withWebhook,
+    rotateWebhookSecret: withWebhook,
+    listWebhookDeliveries: withWebhook,
+    redeliverWebhook: async () => {
+      const { params } = await withWebhook();
+      return { params: { ...params, delivery: 'whd_1' } };
+    },
     redactAudit: async () => ({ body: { user: 'gone' } }),
     createKey: async () => ({ body: newKey }),
     revokeKey: async () => {
