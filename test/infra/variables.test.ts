@@ -89,7 +89,12 @@ describe('every variable of the functions can be set from a stack', () => {
     const text = ['2', '64', 'true', 'none', 'address', 'https://s3.example.com', 'text', '{}'].find(
       (each) => EnvironmentSchema.shape[name].safeParse(each).success,
     );
-    const isSecret = ['AWS_SECRET_ACCESS_KEY', 'R2_SECRET_ACCESS_KEY', 'PORTHOLE_BUCKETS'].includes(name);
+    const isSecret = [
+      'AWS_SECRET_ACCESS_KEY',
+      'R2_SECRET_ACCESS_KEY',
+      'PORTHOLE_BUCKETS',
+      'OTEL_EXPORTER_OTLP_HEADERS',
+    ].includes(name);
     const key = `porthole:${isSecret ? 'secretEnvironment' : 'environment'}`;
     const partner = PARTNER[name];
     const config = read({ [key]: { [name]: text, ...(partner !== undefined && { [partner]: text }) } });
