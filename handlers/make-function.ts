@@ -3,7 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { type Caller, requirePerson } from '#core/callers.ts';
 import { withCause } from '#core/audit/present-cause.ts';
 import { guardCredential, type LazySignal } from './http/guard-credential.ts';
-import type { HttpEvent, HttpResponse } from './http/http-event.ts';
+import { type HttpEvent, type HttpResponse, isVerbose } from './http/http-event.ts';
 import { admit, type ChainEvent, type Step } from './http/admit.ts';
 import { authenticate } from './http/authenticate.ts';
 import { bridgeIdSegment, checkBridgeId, guardOrigin } from './http/guards.ts';
@@ -30,7 +30,18 @@ export interface FunctionOptions {
 export function makeFunction(
   route: Route,
   services: Services,
-  { publicOrigin, redact = redactTokens }: FunctionOptions = {},
+  options: FunctionOptions = {},
+): PortholeFunction {
+  const own = chainOf(route, services, options);
+  if (route.verbose === undefined) return own;
+  const verbose = chainOf(route.verbose, services, options);
+  return (event) => (isVerbose(event) ? verbose({ ...event, rawQueryString: '' }) : own(event));
+}
+
+function chainOf(
+  route: Route,
+  services: Services,
+  { publicOrigin, redact = redactTokens }: FunctionOptions,
 ): PortholeFunction {
   const chain = middy<ChainEvent, HttpResponse, unknown, object>((event: ChainEvent) =>
     guardCredential(

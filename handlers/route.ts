@@ -125,6 +125,8 @@ export interface RouteOptions<Params = unknown, Query = unknown, Body = unknown>
     body: ErrorBody,
     status: number,
   ) => { readonly status: number; readonly body: object };
+  /** Answers in its place where the query has `verbose`, as for its own callers. */
+  readonly verbose?: Route;
   readonly params?: z.ZodType<Params>;
   readonly query?: z.ZodType<Query>;
   /** JSON body; absent: no body, `'stream'`: raw bytes, a form: a stream of its parts. */

@@ -63,3 +63,8 @@ export interface ErrorBody {
   /** For the operator: the log has the cause under this id. */
   readonly request_id?: string;
 }
+
+/** Whether the answer of `Route.verbose` is asked for. */
+export function isVerbose({ rawQueryString }: Pick<HttpEvent, 'rawQueryString'>): boolean {
+  return new URLSearchParams(rawQueryString).has('verbose');
+}

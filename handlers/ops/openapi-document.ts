@@ -269,7 +269,7 @@ interface JsonObjectSchema extends Json {
 /** Removes what the format or JavaScript's numbers imply, and other spellings of a property. */
 function simplify(schema: Json): void {
   const { properties = {}, required } = schema as JsonObjectSchema;
-  if (schema['format'] === 'date-time') delete schema['pattern'];
+  if (schema['format'] === 'date-time' || schema['format'] === 'date') delete schema['pattern'];
   for (const [bound, limit] of LIMITS) if (schema[bound] === limit) delete schema[bound];
   for (const [name, property] of Object.entries(properties)) {
     if (property[ALIAS] === true) delete properties[name];

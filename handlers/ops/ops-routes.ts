@@ -2,22 +2,15 @@ import { z } from 'zod';
 import { defineRoute, json } from '../route.ts';
 import { checksRoute, installationRoute } from './installation-route.ts';
 
-/** The probe asks for no credential and opens no database, where the checks need both. */
-const VERBOSE = {
-  statusCode: 307,
-  headers: { location: '/api/installation/checks', 'cache-control': 'no-store' },
-  body: '',
-};
-
 export const healthRoute = defineRoute('healthCheck', 'GET', '/health', {
   tag: 'Operation',
   summary: 'Liveness probe',
+  description: 'With `?verbose` admins get the answer of `GET /api/installation/checks`.',
   access: 'anyone',
   bridge: true,
   page: true,
-  query: z.object({ verbose: z.string().optional().describe('For admins: what was checked') }),
+  verbose: checksRoute,
   responses: {
-    307: { description: '`GET /api/installation/checks`' },
     200: {
       description: 'Healthy; `warnings` lists weak settings',
       schema: z
@@ -25,8 +18,7 @@ export const healthRoute = defineRoute('healthCheck', 'GET', '/health', {
         .meta({ id: 'OkResponse' }),
     },
   },
-  handle({ query: { verbose } }, { warnings }) {
-    if (verbose !== undefined) return Promise.resolve(VERBOSE);
+  handle(_request, { warnings }) {
     const found = warnings();
     return Promise.resolve(json(200, found.length === 0 ? { ok: true } : { ok: true, warnings: found }));
   },

@@ -79,10 +79,7 @@ function shape(env: Environment) {
       permitted: env.PORTHOLE_NETWORK_PRIVATE_ALLOW,
       proxies: readMachineProxies(env),
     }),
-    webhookAllow: Object.freeze({
-      hosts: env.PORTHOLE_WEBHOOK_ALLOW.filter((entry) => !entry.includes('/')),
-      ranges: env.PORTHOLE_WEBHOOK_ALLOW.filter((entry) => entry.includes('/')),
-    }),
+    webhookAllow: webhookAllow(env),
     images: env.PORTHOLE_IMAGES ?? SHIPPED_IMAGES,
     /** When sandboxes are stopped and destroyed, in milliseconds. */
     life: Object.freeze({
@@ -221,6 +218,17 @@ function hasOneUser(env: Environment): boolean {
   const { SANDBOX_API_KEY: key, PORTHOLE_API_KEYS: keys, OIDC_ISSUER: issuer } = env;
   const isOpen = key === undefined && keys === undefined && issuer === undefined;
   return isOpen && isOnOneMachine({ provider: env.PORTHOLE_PROVIDER });
+}
+
+/** The one user may call this machine anyway, and tries webhooks with a receiver on it. */
+const LOOPBACK = ['localhost', '127.0.0.0/8', '::1/128'];
+
+function webhookAllow(env: Environment) {
+  const allowed = env.PORTHOLE_WEBHOOK_ALLOW ?? (hasOneUser(env) ? LOOPBACK : []);
+  return Object.freeze({
+    hosts: allowed.filter((entry) => !entry.includes('/')),
+    ranges: allowed.filter((entry) => entry.includes('/')),
+  });
 }
 
 /** Sandboxes on a user's own machine need packages; a cluster's default stays unchanged. */

@@ -25,6 +25,8 @@ export interface RouteRow extends Pick<Route, 'id' | 'method' | 'path'> {
   readonly channel?: boolean | undefined;
   /** Whether its handler needs the database and the cluster. */
   readonly opens: boolean;
+  /** Whether it has a `verbose` answer, which needs them. */
+  readonly verbose?: boolean | undefined;
   /** Whether its response may be endless: then it cannot be buffered. */
   readonly isEndless: boolean;
 }
@@ -45,7 +47,7 @@ export function lazyRoute(route: Route): LazyRoute {
 }
 
 export function routeRow(route: Route): RouteRow {
-  const { id, method, path, socket, bridge, channel, access, signsIn, responses } = route;
+  const { id, method, path, socket, bridge, channel, access, signsIn, verbose, responses } = route;
   const isEventStream = Object.values(responses).some((each) => each.contentType === 'text/event-stream');
   return {
     id,
@@ -55,6 +57,7 @@ export function routeRow(route: Route): RouteRow {
     bridge,
     channel,
     opens: access !== 'anyone' || signsIn === true,
+    verbose: verbose !== undefined,
     // The events of a POST end with its work.
     isEndless: socket === true || (method === 'GET' && isEventStream),
   };

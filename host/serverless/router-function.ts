@@ -2,7 +2,7 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { onceOpen } from '#base/concurrency.ts';
 import { PortholeError } from '#base/errors.ts';
-import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
+import { type HttpEvent, type HttpResponse, isVerbose } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import { type Answer, createRouter, type LazyRoute, type Router, type Target } from '../server/router.ts';
 import { startTelemetry } from '../telemetry/start-telemetry.ts';
@@ -75,12 +75,11 @@ export function routerFunction(
   const unopened = onceOpen(openNothing);
   const startedTelemetry = onceOpen(() => startTelemetry(collectorOf(process.env), log));
 
-  const answerOf = ({ opens, load }: LazyRoute): Answer => {
-    const made = onceOpen(async () => {
-      const [route, found] = await Promise.all([load(), opens ? opened() : unopened()]);
-      return limitedFunction(route, found);
-    });
-    return async (event) => (await made())(event);
+  const answerOf = ({ opens, verbose, load }: LazyRoute): Answer => {
+    const made = (found: () => Promise<OpenFunction>) =>
+      onceOpen(async () => limitedFunction(...(await Promise.all([load(), found()]))));
+    const [usual, full] = [made(opens ? opened : unopened), made(opened)];
+    return async (event) => (await (verbose === true && isVerbose(event) ? full() : usual()))(event);
   };
   const routerOf = (answers: (route: LazyRoute) => Answer): Router =>
     createRouter({

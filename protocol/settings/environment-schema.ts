@@ -409,7 +409,6 @@ export const EnvironmentSchema = z.object({
     ),
   PORTHOLE_WEBHOOK_ALLOW: z
     .string()
-    .default('')
     .transform(namesOf)
     .pipe(
       z.array(
@@ -419,8 +418,9 @@ export const EnvironmentSchema = z.object({
         ),
       ),
     )
+    .optional()
     .describe(
-      'Receivers of webhooks that are not public: hosts that may have private addresses, and ranges in CIDR notation, e.g. `127.0.0.0/8`, separated by commas',
+      'Receivers of webhooks that are not public: hosts that may have private addresses, and ranges in CIDR notation, e.g. `127.0.0.0/8`, separated by commas. Default: none; on one machine without credentials, this machine',
     ),
   http_proxy: z.string().optional().describe('Proxy for connections to port 80; HTTP_PROXY as well'),
   HTTP_PROXY: z.string().optional().describe('See http_proxy'),

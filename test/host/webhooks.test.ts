@@ -302,3 +302,19 @@ describe('webhooks of a host', () => {
     expect(statuses).toEqual([...Array.from({ length: 20 }, () => 201), 429]);
   });
 });
+
+test('calls receivers on the machine of its only user, and no other private address', async () => {
+  const own = await startTestHost();
+  try {
+    const hookTo = (url: string) =>
+      own.call('POST', '/v1/webhooks', { body: { url, events: ['sandbox.*'] } });
+    const local = receiver.url.replace('127.0.0.1', 'localhost');
+    expect([(await hookTo(local)).status, (await hookTo('http://169.254.169.254/')).status]).toEqual([
+      201, 400,
+    ]);
+    await own.call('POST', '/v1/sandbox', { body: {} });
+    expect((await receiver.until(1))[0]?.event.type).toBe('sandbox.created');
+  } finally {
+    await own.end();
+  }
+});
