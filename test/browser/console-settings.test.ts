@@ -1,16 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { BrowserContext, Page } from 'playwright-core';
+import { Webhook } from 'standardwebhooks';
 import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE } from '#test/host/support/people.ts';
 import { listed, makeKey, statusWith } from '#test/host/support/api-keys.ts';
 import { makeRun } from '#test/host/support/runs.ts';
 import { chromiumMissing } from '#test/support/chromium.ts';
 import { suite } from '#test/support/suite.ts';
+import { startWebhookReceiver } from '#test/support/webhook-receiver.ts';
 import { violations } from './support/console-fixture.ts';
 import { consoleSuite } from './support/console-suite.ts';
 
 suite('the settings of the console, in a real browser', chromiumMissing, () => {
   const here = consoleSuite({
     ...PEOPLE,
+    PORTHOLE_WEBHOOK_ALLOW: '127.0.0.0/8',
     PORTHOLE_FEEDBACK_URL: 'https://feedback.example.com/',
     PORTHOLE_QUOTAS: JSON.stringify({ default: { sandboxes: 12, runs: 4 } }),
   });
@@ -119,6 +122,44 @@ suite('the settings of the console, in a real browser', chromiumMissing, () => {
     expect(await example.textContent()).toBe('29.11.2026, 14:05:00');
     await page.reload();
     await page.getByText('29.11.2026, 14:05:00').waitFor();
+  });
+
+  test('creates a webhook, shows its deliveries, and deletes it', async () => {
+    const receiver = await startWebhookReceiver();
+    try {
+      await open('/webhooks');
+      await page.getByText('No webhooks yet').waitFor();
+      await page.getByRole('button', { name: 'New webhook' }).click();
+      await page.getByLabel('URL').fill(receiver.url);
+      await page.getByText('Keys', { exact: true }).last().click();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Create webhook' }).click();
+      const secret = (await page.getByRole('group', { name: 'The secret' }).textContent()) ?? '';
+      await page.getByRole('button', { name: 'Done' }).click();
+      await makeKey(here.porthole, ALICE, { name: 'CI', scope: 'read' });
+      const [message] = await receiver.until(1);
+      expect(new Webhook(secret).verify(message?.body ?? '', message?.headers ?? {})).toMatchObject({
+        type: 'key.created',
+      });
+      await page.getByRole('button', { name: `Deliveries to 127.0.0.1:${receiver.port}` }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByRole('row', { name: /key.created.*delivered/ }).waitFor();
+      await dialog.getByRole('button', { name: 'Send a test event' }).click();
+      await dialog.getByRole('row', { name: /webhook.test.*delivered/ }).waitFor();
+      await dialog
+        .getByRole('row', { name: /key.created/ })
+        .getByRole('button', { name: 'Send again' })
+        .click();
+      await receiver.until(3);
+      expect(await violations(page)).toEqual([]);
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      await page.getByRole('row', { name: /Keys .* works/ }).waitFor();
+      await page.getByRole('button', { name: /^Delete 127/ }).click();
+      await page.getByRole('button', { name: 'Delete webhook' }).click();
+      await page.getByText('No webhooks yet').waitFor();
+    } finally {
+      await receiver.close();
+    }
   });
 
   test('turns notifications on and off', async () => {

@@ -223,6 +223,8 @@ const TONES: Readonly<Record<string, string>> = {
   ready: 'good',
   succeeded: 'good',
   works: 'good',
+  delivered: 'good',
+  failing: 'bad',
   failed: 'bad',
   broken: 'bad',
   creating: 'busy',

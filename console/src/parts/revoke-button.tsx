@@ -3,6 +3,8 @@ import { FormDialog } from './dialog-form.tsx';
 import { Button } from './elements.tsx';
 
 interface RevokeButtonProps {
+  /** @default Revoke */
+  readonly verb?: string;
   readonly name: string;
   readonly action: string;
   readonly onRevoke: () => Promise<unknown>;
@@ -10,14 +12,14 @@ interface RevokeButtonProps {
   readonly children: ReactNode;
 }
 
-/** Revokes a key, a link or a delegation, after a question. */
-export function RevokeButton({ name, action, onRevoke, children }: RevokeButtonProps) {
-  const title = `Revoke ${name}`;
+/** Revokes a key, a link or a delegation, or deletes a webhook, after a question. */
+export function RevokeButton({ verb = 'Revoke', name, action, onRevoke, children }: RevokeButtonProps) {
+  const title = `${verb} ${name}`;
   return (
     <FormDialog
       trigger={
         <Button variant="danger" aria-label={title}>
-          Revoke
+          {verb}
         </Button>
       }
       title={`${title}?`}

@@ -6,7 +6,7 @@ import { ModalDialog } from './dialog-form.tsx';
 import { Button } from './elements.tsx';
 
 interface ShownOnceProps {
-  readonly what: 'key' | 'link';
+  readonly what: 'key' | 'link' | 'secret';
   /** Name that its maker gave it. */
   readonly name: string;
   readonly secret: string;

@@ -7,6 +7,7 @@ import { General } from './general.tsx';
 import { Keys } from './keys.tsx';
 import { People } from './people.tsx';
 import { Usage } from './usage.tsx';
+import { Webhooks } from './webhooks.tsx';
 import './settings.css';
 
 interface Section {
@@ -18,6 +19,7 @@ interface Section {
 const SECTIONS: readonly Section[] = [
   { id: '', name: 'General', show: () => <General /> },
   { id: 'keys', name: 'Keys', show: () => <Keys /> },
+  { id: 'webhooks', name: 'Webhooks', show: () => <Webhooks /> },
   { id: 'people', name: 'People', show: () => <People /> },
   { id: 'usage', name: 'Usage', show: () => <Usage /> },
   { id: 'about', name: 'About', show: () => <About /> },
