@@ -34,6 +34,7 @@ export interface ExamineInstallationDeps {
   /** Most running sandboxes of all people together; 0: no limit. */
   readonly maxInstances: number;
   readonly about: {
+    readonly provider: string;
     readonly describe: () => Promise<string>;
     /** End of the certificate that this process serves with; undefined: it serves without one. */
     readonly certificateEnds: () => Promise<Date | undefined>;
@@ -71,6 +72,8 @@ export async function examineInstallation(deps: ExamineInstallationDeps): Promis
     },
     isolation: async () => isolationFinding(await sandboxes.enforcement(false)),
     images: async (signal) => {
+      // Local sandboxes have none.
+      if (about.provider === 'local') return undefined;
       const runs = await Promise.all(images.map(({ reference }) => sandboxes.runsImage(reference, signal)));
       return imagesFinding(
         images.filter((_, at) => runs[at] !== true).map(({ name }) => name),

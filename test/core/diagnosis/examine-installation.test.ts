@@ -13,6 +13,7 @@ import {
   poolFinding,
 } from '#core/diagnosis/examine-installation.ts';
 import { PortholeError } from '#base/errors.ts';
+import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
 
 const NOON = new Date('2026-06-01T12:00:00.000Z');
 const later = (ms: number) => new Date(NOON.getTime() + ms);
@@ -89,10 +90,11 @@ describe('an installation', () => {
     },
     pool: { stats: () => Promise.resolve({ ...pool(0, 0), assigned: 0, total: 0, maxInstances: null }) },
     clock: { now: () => NOON },
-    images: [],
+    images: SHIPPED_IMAGES,
     installationId: 'here',
     maxInstances: 0,
     about: {
+      provider: 'local',
       describe: () => Promise.resolve('local, bubblewrap'),
       certificateEnds: () => Promise.resolve(undefined),
       disk: () => Promise.resolve(undefined),
@@ -110,6 +112,22 @@ describe('an installation', () => {
       'audit ok',
       'settings warning',
     ]);
+  });
+
+  test('has the images of a provider that runs them', async () => {
+    const sandboxes = {
+      ...deps.sandboxes,
+      runsImage: (reference: string) => Promise.resolve(!reference.includes('/multi:')),
+    };
+    const checks = await examineInstallation({
+      ...deps,
+      sandboxes,
+      about: { ...deps.about, provider: 'docker' },
+    });
+    expect(checks.find(({ name }) => name === 'images')).toMatchObject({
+      state: 'warning',
+      detail: 'the provider cannot run multi',
+    });
   });
 
   test('without its database fails where it needs it, and says why', async () => {
