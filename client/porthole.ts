@@ -75,8 +75,8 @@ export class Porthole {
   }
 
   /** What the installation needs, and what to do where it is missing. For admins. */
-  checks({ signal }: CallOptions = {}): Promise<InstallationChecks> {
-    return this.#http.json('GET api/installation/checks', { signal });
+  checks(options?: CallOptions): Promise<InstallationChecks> {
+    return this.#http.json('GET api/installation/checks', options);
   }
 
   /**

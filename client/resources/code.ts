@@ -25,8 +25,8 @@ export class CodeContexts {
     this.#path = `${sandboxPath}/code/contexts`;
   }
 
-  list({ signal }: CallOptions = {}): Promise<readonly CodeContext[]> {
-    return this.#http.list<CodeContext>('contexts', `GET ${this.#path}`, { signal });
+  list(options?: CallOptions): Promise<readonly CodeContext[]> {
+    return this.#http.list<CodeContext>('contexts', `GET ${this.#path}`, options);
   }
 
   /** @param options.cwd a folder of the sandbox. @default /home/user */
@@ -42,18 +42,18 @@ export class CodeContexts {
   }
 
   /** Deletes it with its variables. @throws PortholeError `context_not_found` */
-  delete(id: string, { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done(`DELETE ${this.#of(id)}`, { signal });
+  delete(id: string, options?: CallOptions): Promise<void> {
+    return this.#http.done(`DELETE ${this.#of(id)}`, options);
   }
 
   /** Its variables are lost. @throws PortholeError `context_not_found` */
-  restart(id: string, { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done(`POST ${this.#of(id)}/restart`, { signal });
+  restart(id: string, options?: CallOptions): Promise<void> {
+    return this.#http.done(`POST ${this.#of(id)}/restart`, options);
   }
 
   /** What runs there ends with an exception. @throws PortholeError `context_not_found` */
-  interrupt(id: string, { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done(`POST ${this.#of(id)}/interrupt`, { signal });
+  interrupt(id: string, options?: CallOptions): Promise<void> {
+    return this.#http.done(`POST ${this.#of(id)}/interrupt`, options);
   }
 
   #of(id: string): string {

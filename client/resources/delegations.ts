@@ -97,8 +97,8 @@ export class Delegations {
     return new Delegation(this.#sandbox, info);
   }
 
-  list({ signal }: CallOptions = {}): Promise<readonly DelegationInfo[]> {
-    return this.#http.list('delegations', `GET ${this.#path}/delegations`, { signal });
+  list(options?: CallOptions): Promise<readonly DelegationInfo[]> {
+    return this.#http.list('delegations', `GET ${this.#path}/delegations`, options);
   }
 
   renew(id: string, { signal }: CallOptions = {}): Promise<DelegatedCredential> {
@@ -108,7 +108,7 @@ export class Delegations {
     );
   }
 
-  revoke(id: string, { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done(`DELETE ${this.#path}/delegations/${encodeURIComponent(id)}`, { signal });
+  revoke(id: string, options?: CallOptions): Promise<void> {
+    return this.#http.done(`DELETE ${this.#path}/delegations/${encodeURIComponent(id)}`, options);
   }
 }

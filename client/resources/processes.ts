@@ -118,8 +118,8 @@ export class Process {
   }
 
   /** Kills it if it runs, and removes its output. */
-  remove({ signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done(`DELETE ${this.#path}`, { signal });
+  remove(options?: CallOptions): Promise<void> {
+    return this.#http.done(`DELETE ${this.#path}`, options);
   }
 
   async #post(

@@ -184,8 +184,8 @@ export class Run {
   }
 
   /** Who has the run open now, if it is shared: people of its owner's organisation. */
-  viewers({ signal }: CallOptions = {}): Promise<readonly RunViewer[]> {
-    return this.#http.list('viewers', `GET ${this.#path}/viewers`, { signal });
+  viewers(options?: CallOptions): Promise<readonly RunViewer[]> {
+    return this.#http.list('viewers', `GET ${this.#path}/viewers`, options);
   }
 
   complete({ signal }: CallOptions = {}): Promise<void> {

@@ -73,8 +73,8 @@ export class Runs {
   }
 
   /** Requests of all your runs that wait for your decision, oldest first. */
-  approvals({ signal }: CallOptions = {}): Promise<readonly WaitingApproval[]> {
-    return this.#http.list('approvals', 'GET api/approvals', { signal });
+  approvals(options?: CallOptions): Promise<readonly WaitingApproval[]> {
+    return this.#http.list('approvals', 'GET api/approvals', options);
   }
 
   #run(info: RunInfo, parts: Pick<RunParts, 'agentToken' | 'isAgent'> = {}): Run {

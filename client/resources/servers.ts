@@ -42,13 +42,13 @@ export class Servers {
   }
 
   /** Sorted by name. */
-  list({ signal }: CallOptions = {}): Promise<readonly ServerInfo[]> {
-    return this.#http.list('servers', `GET ${this.#path}`, { signal });
+  list(options?: CallOptions): Promise<readonly ServerInfo[]> {
+    return this.#http.list('servers', `GET ${this.#path}`, options);
   }
 
   /** @throws PortholeError `server_not_found` */
-  get(name: string, { signal }: CallOptions = {}): Promise<ServerInfo> {
-    return this.#http.json<ServerInfo>(`GET ${this.#of(name)}`, { signal });
+  get(name: string, options?: CallOptions): Promise<ServerInfo> {
+    return this.#http.json<ServerInfo>(`GET ${this.#of(name)}`, options);
   }
 
   /** Returns at once: the state shows the progress. */
@@ -66,8 +66,8 @@ export class Servers {
   }
 
   /** Stops it, and removes its declaration and its logs. */
-  remove(name: string, { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done(`DELETE ${this.#of(name)}`, { signal });
+  remove(name: string, options?: CallOptions): Promise<void> {
+    return this.#http.done(`DELETE ${this.#of(name)}`, options);
   }
 
   /**
@@ -104,8 +104,8 @@ export class Ports {
   }
 
   /** Ascending. */
-  list({ signal }: CallOptions = {}): Promise<readonly PortInfo[]> {
-    return this.#http.list('ports', `GET ${this.#path}`, { signal });
+  list(options?: CallOptions): Promise<readonly PortInfo[]> {
+    return this.#http.list('ports', `GET ${this.#path}`, options);
   }
 
   /**
