@@ -55,6 +55,8 @@ export class WebhookDeliveries {
   readonly #deps: WebhookDeliveriesDeps;
   readonly #running = new Map<Promise<void>, { readonly hookId: string; readonly owner: string }>();
   readonly #closing = new AbortController();
+  /** Whether any webhook wants events. */
+  #isActive = false;
   #woken = Promise.withResolvers<void>();
   #loop: Promise<void> | undefined;
   #sender: Promise<WebhookSender> | undefined;
@@ -121,7 +123,7 @@ export class WebhookDeliveries {
         next = later(clock, RETRY_MS);
       }
       await this.#wokenOr(next);
-      await clock.until(later(clock, TOGETHER_MS), this.#closing.signal);
+      if (this.#isActive) await clock.until(later(clock, TOGETHER_MS), this.#closing.signal);
     }
   }
 
@@ -135,7 +137,8 @@ export class WebhookDeliveries {
   /** Begins what is due and has a place. Returns when more is due. */
   async #begin(signal: AbortSignal): Promise<Date | undefined> {
     const { clock, records } = this.#deps;
-    if (!(await records.webhooks.hasActive())) return undefined;
+    this.#isActive = await records.webhooks.hasActive();
+    if (!this.#isActive) return undefined;
     await this.settled();
     for (const { id, owner, dueAt } of await records.webhooks.due()) {
       const now = clock.now();
