@@ -55,17 +55,10 @@ const WITHIN_MS = 5_000;
 /** Examines everything at once. Changes nothing, and never rejects. */
 export async function examineInstallation(deps: ExamineInstallationDeps): Promise<readonly Check[]> {
   const { records, sandboxes, pool, clock, images, installationId, maxInstances, about, warnings } = deps;
+  const asked = askTime(records, clock);
   const checks: Readonly<Record<string, (signal: AbortSignal) => Promise<Finding | undefined>>> = {
-    database: async () => {
-      const began = performance.now();
-      await records.time();
-      return databaseFinding(performance.now() - began);
-    },
-    clock: async () => {
-      const before = clock.now().getTime();
-      const theirs = await records.time();
-      return clockFinding(theirs.getTime() - (before + clock.now().getTime()) / 2);
-    },
+    database: async () => databaseFinding((await asked).ms),
+    clock: async () => clockFinding((await asked).offset),
     sandboxes: async (signal) => {
       await sandboxes.inspect(NO_SANDBOX, signal);
       return ok(await about.describe());
@@ -94,6 +87,14 @@ export async function examineInstallation(deps: ExamineInstallationDeps): Promis
   );
   const settings = warnings().map((each) => ({ name: 'settings', ...warning(each, SETTINGS_REMEDY) }));
   return [...found.flat(), ...settings];
+}
+
+/** How long the database takes, and how far its clock is off this one, both in ms. */
+async function askTime(records: Pick<Records, 'time'>, clock: Clock) {
+  const [began, before] = [performance.now(), clock.now().getTime()];
+  const theirs = await records.time();
+  const offset = theirs.getTime() - (before + clock.now().getTime()) / 2;
+  return { ms: performance.now() - began, offset };
 }
 
 /** An id that no sandbox has: the provider answers that it is absent. */
