@@ -51,3 +51,11 @@ export function table(untrusted: readonly (readonly string[])[]): readonly strin
       .trimEnd(),
   );
 }
+
+/** A number of bytes, for people. */
+export function sizeOf(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`;
+  const units = ['KiB', 'MiB', 'GiB', 'TiB'];
+  const unit = Math.min(Math.floor(Math.log2(bytes) / 10), units.length);
+  return `${(bytes / 1_024 ** unit).toFixed(1)} ${units[unit - 1]}`;
+}

@@ -6,7 +6,7 @@ import type {
 } from '../../resources/checkpoints.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { findSandbox } from '../hold-sandbox.ts';
-import { plain, showTable } from '../print.ts';
+import { plain, showTable, sizeOf } from '../print.ts';
 
 const ACTIONS = ['list', 'restore', 'delete'] as const;
 
@@ -74,13 +74,6 @@ async function listCheckpoints(context: Context, checkpoints: Checkpoints): Prom
 function warningOf({ left_out: leftOut, consistent }: Checkpoint): string {
   const missing = leftOut === 0 ? '' : `; ${leftOut} left out, because the sandbox may not read them`;
   return consistent ? missing : `${missing}; some files changed meanwhile`;
-}
-
-function sizeOf(bytes: number): string {
-  if (bytes < 1_024) return `${bytes} B`;
-  const units = ['KiB', 'MiB', 'GiB'];
-  const unit = Math.min(Math.floor(Math.log2(bytes) / 10), units.length);
-  return `${(bytes / 1_024 ** unit).toFixed(1)} ${units[unit - 1]}`;
 }
 
 export const forkCommand: CommandSpec = {

@@ -1,6 +1,6 @@
 import { USAGE_GROUPS, type UsageGroup, type UsageRow } from '../../resources/usage.ts';
 import { type CommandSpec, joinWithOr, UsageError } from '../command.ts';
-import { showTable } from '../print.ts';
+import { showTable, sizeOf } from '../print.ts';
 
 const DAY = { type: 'string', value: 'YYYY-MM-DD' } as const;
 
@@ -60,12 +60,6 @@ function groupsOf(given: readonly string[]): readonly UsageGroup[] {
 
 function amountsOf(row: UsageRow): readonly string[] {
   const seconds = [row.vcpu_s, row.memory_gib_s, row.disk_gib_s].map((value) => value.toFixed(1));
-  const traffic = [row.egress_bytes, row.preview_bytes].map(bytes);
+  const traffic = [row.egress_bytes, row.preview_bytes].map(sizeOf);
   return [...seconds, ...traffic, row.look_s.toFixed(1), row.estimated ? '~' : ''];
-}
-
-function bytes(count: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = Math.min(units.length - 1, count < 1 ? 0 : Math.floor(Math.log2(count) / 10));
-  return `${(count / 2 ** (10 * power)).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
 }
