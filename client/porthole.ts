@@ -37,7 +37,7 @@ export class Porthole {
   /** For admins. */
   readonly audit: Audit;
   readonly usage: Usage;
-  readonly #http: HttpClient;
+  protected readonly http: HttpClient;
 
   /** @throws TypeError for an invalid URL or key */
   constructor({ openSocket, url, apiKey, fetch }: PortholeOptions = {}, defaults: Platform = ANYWHERE) {
@@ -53,7 +53,7 @@ export class Porthole {
     this.policies = new Policies(http);
     this.audit = new Audit(http);
     this.usage = new Usage(http);
-    this.#http = http;
+    this.http = http;
   }
 
   /**
@@ -76,7 +76,7 @@ export class Porthole {
 
   /** What the installation needs, and what to do where it is missing. For admins. */
   checks(options?: CallOptions): Promise<InstallationChecks> {
-    return this.#http.json('GET api/installation/checks', options);
+    return this.http.json('GET api/installation/checks', options);
   }
 
   /**
@@ -84,6 +84,6 @@ export class Porthole {
    * @param preview its `session_id`
    */
   sharing(preview: string): PreviewSharing {
-    return new PreviewSharing(this.#http, preview);
+    return new PreviewSharing(this.http, preview);
   }
 }

@@ -177,3 +177,12 @@ export function json(statusCode: number, value: unknown, headers: Record<string,
     body: JSON.stringify(value),
   };
 }
+
+/** Values of JSON, one a line (NDJSON). */
+export function jsonLines(values: readonly unknown[], headers: Record<string, string> = {}): HttpResponse {
+  return {
+    statusCode: 200,
+    headers: { 'content-type': 'application/x-ndjson', ...headers },
+    body: values.map((value) => `${JSON.stringify(value)}\n`).join(''),
+  };
+}

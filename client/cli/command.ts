@@ -1,4 +1,4 @@
-import type { Porthole } from '../porthole.ts';
+import type { Porthole } from '../node/index.ts';
 
 /** An option of a command. */
 export interface OptionSpec {

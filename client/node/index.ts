@@ -2,11 +2,14 @@
  * The client for Node: uploads folders, has WebSockets before Node 22, and resolves `*.localhost`.
  */
 import { Porthole as PortholeAnywhere, type PortholeOptions } from '../porthole.ts';
+import type { AuditFilter } from '../resources/audit.ts';
+import { auditAsOcsf, type OcsfEvent } from './audit-as-ocsf.ts';
 import { fetchPreview } from './fetch-preview.ts';
 import { openNodeSocket } from './node-socket.ts';
 import { syncFolder } from './sync-folder.ts';
 
 export * from '../index.ts';
+export type { OcsfEvent } from './audit-as-ocsf.ts';
 export { openNodeSocket } from './node-socket.ts';
 export type { SyncOptions, SyncResult } from '../sync/sync-options.ts';
 export { syncFolder } from './sync-folder.ts';
@@ -16,5 +19,10 @@ export { SyncMemory } from './sync-memory.ts';
 export class Porthole extends PortholeAnywhere {
   constructor(options: PortholeOptions = {}) {
     super(options, { openSocket: openNodeSocket, fetchPreview, syncFolder });
+  }
+
+  /** What happened in the installation as OCSF events, oldest first. For admins. */
+  auditAsOcsf(filter: AuditFilter = {}): AsyncGenerator<OcsfEvent, void> {
+    return auditAsOcsf(this.http, filter);
   }
 }

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { type AuditHead, type AuditRow, RESULTS } from '#core/audit/audit-event.ts';
+import { ocsfAuditEvent } from '#core/audit/ocsf-audit-event.ts';
 import { sealAudit } from '#core/audit/seal-audit.ts';
 import { AUDIT_EVENT_TYPES } from '#protocol/audit-event-types.ts';
 import { viewerKeys } from '#protocol/guest/visit-tickets.ts';
-import { pageQuery, pageResponse } from '../http/read-input.ts';
+import { pageQuery } from '../http/read-input.ts';
 import { requireAdmin } from '../sandboxes/warm-pool-routes.ts';
-import { defineRoute, json } from '../route.ts';
+import { defineRoute, json, jsonLines } from '../route.ts';
 
 const Person = z.object({ user: z.string(), org: z.string() });
 
@@ -81,14 +82,28 @@ const listRoute = defineRoute('listAuditEvents', 'GET', '/v1/audit', {
     user: z.string().max(300).optional().describe('Who did it, for whom, or the owner of what was changed'),
     from: z.iso.datetime({ offset: true }).optional(),
     to: z.iso.datetime({ offset: true }).optional().describe('Exclusive'),
+    format: z
+      .enum(['json', 'ocsf'], 'must be json or ocsf')
+      .default('json')
+      .describe(
+        '`ocsf`: OCSF events of the class API Activity (6003), one a line (NDJSON). The next page is `after` the last `metadata.sequence`',
+      ),
   }),
-  responses: pageResponse('events', EventDto, 'AuditEventList'),
+  responses: {
+    200: {
+      description: 'A page of events; `next` is null on the last one',
+      schema: z
+        .object({ events: z.array(EventDto), next: z.string().nullable() })
+        .meta({ id: 'AuditEventList' }),
+      contentType: 'application/x-ndjson',
+    },
+  },
   errors: ['forbidden'],
   async handle({ query, person }, services) {
     requireAdmin(person, 'read the audit', 'the installation');
     await services.denied.settled();
     await sealAudit(services);
-    const { after, limit, type, subject, user, from, to } = query;
+    const { after, limit, type, subject, user, from, to, format } = query;
     const { rows, more } = await services.records.audit.read(
       {
         types: type && [type],
@@ -99,6 +114,7 @@ const listRoute = defineRoute('listAuditEvents', 'GET', '/v1/audit', {
       },
       { after, limit },
     );
+    if (format === 'ocsf') return jsonLines(rows.map(ocsfAuditEvent), NO_STORE);
     const next = more ? String(rows.at(-1)?.seq) : null;
     return json(200, { events: rows.map(toEvent), next }, NO_STORE);
   },

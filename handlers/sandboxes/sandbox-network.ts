@@ -3,7 +3,7 @@ import { changeNetwork } from '#core/network/change-network.ts';
 import { ocsfNetworkActivity } from '#core/network/ocsf-network-activity.ts';
 import { SANDBOX_EVENTS_KEPT } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
-import { defineRoute, json } from '../route.ts';
+import { defineRoute, json, jsonLines } from '../route.ts';
 import { fromNetworkFields, networkDtoFields, networkFields, toNetworkDto } from './network-fields.ts';
 import type { Services } from '../services.ts';
 import { SandboxPath } from './sandbox-path.ts';
@@ -74,14 +74,11 @@ const getSandboxNetworkRoute = defineRoute('getSandboxNetwork', 'GET', '/v1/sand
     const sandbox = await findSandbox(services, caller, params.id, { agents: true });
     const attempts = await networkAttempts(services, sandbox.id);
     if (query.format === 'ocsf') {
-      const lines = attempts.map(({ at, bytes_in: bytesIn, bytes_out: bytesOut, ...rest }) =>
-        JSON.stringify(ocsfNetworkActivity(sandbox.id, new Date(at), { ...rest, bytesIn, bytesOut })),
+      return jsonLines(
+        attempts.map(({ at, bytes_in: bytesIn, bytes_out: bytesOut, ...rest }) =>
+          ocsfNetworkActivity(sandbox.id, new Date(at), { ...rest, bytesIn, bytesOut }),
+        ),
       );
-      return {
-        statusCode: 200,
-        headers: { 'content-type': 'application/x-ndjson' },
-        body: lines.map((line) => `${line}\n`).join(''),
-      };
     }
     return json(200, { ...toNetworkDto(sandbox), attempts });
   },

@@ -125,6 +125,12 @@ describe('every command', () => {
     expect(await runPorthole(words, environment)).toEqual({ code: 2, stdout: '', stderr });
   });
 
+  test('prints the audit as OCSF events', async () => {
+    const { stdout } = await runPorthole(['audit', '--format', 'ocsf', '--type', 'run.created'], environment);
+    const [event = ''] = linesOf(stdout);
+    expect(JSON.parse(event)).toMatchObject({ class_uid: 6003, metadata: { event_code: 'run.created' } });
+  });
+
   test('says that an inbox is empty', async () => {
     const inboxOf = (...more: string[]) => runPorthole(['inbox', 'empty', ...more], environment);
     await host.call('POST', '/v1/sandbox', { body: { name: 'empty' } });

@@ -63,6 +63,21 @@ describe('the audit of a host', () => {
     expect(JSON.stringify(await eventsOf())).not.toContain('wrong-key');
   });
 
+  test('gives its rows as OCSF events, in pages', async () => {
+    const rows = await eventsOf();
+    const exported = await collect(admin().auditAsOcsf());
+    expect(exported.map(({ metadata }) => [metadata.sequence, metadata.uid])).toEqual(
+      rows.map(({ seq, id }) => [seq, id]),
+    );
+    const [first, second] = rows;
+    const page = await host.call('GET', `/v1/audit?format=ocsf&limit=1&after=${first?.seq}`, {
+      token: ADMIN,
+    });
+    expect(page.headers['content-type']).toBe('application/x-ndjson');
+    expect(JSON.parse(page.text)).toMatchObject({ class_uid: 6003, unmapped: { hash: second?.hash } });
+    expect((await host.call('GET', '/v1/audit?format=csv', { token: ADMIN })).status).toBe(400);
+  });
+
   test('verifies, also where a user was redacted, and only admins may read or redact it', async () => {
     const porthole = admin();
     const { rows, heads } = await verifyAudit(await eventsOf(), await porthole.audit.heads());

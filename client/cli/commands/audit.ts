@@ -3,8 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { AuditError, verifyAudit } from '../../node/verify-audit.ts';
 import type { AuditEvent, AuditHeads } from '../../resources/audit.ts';
-import { type CommandSpec, type Context, UsageError } from '../command.ts';
+import { type CommandSpec, type Context, readChoice, UsageError } from '../command.ts';
 import { plain } from '../print.ts';
+
+const FORMATS = ['ocsf'] as const;
 
 export const auditCommand: CommandSpec = {
   name: 'audit',
@@ -16,11 +18,18 @@ export const auditCommand: CommandSpec = {
     type: { type: 'string', value: 'TYPE', help: 'only events of this type' },
     subject: { type: 'string', value: 'SUBJECT', help: 'only of this subject, such as sandbox/ID' },
     user: { type: 'string', value: 'USER', help: 'only by, for or of this user' },
+    format: {
+      type: 'string',
+      value: 'FORMAT',
+      choices: FORMATS,
+      help: 'ocsf: print one OCSF event per line',
+    },
     heads: { type: 'string', value: 'FILE', help: 'verify: signed heads and keys that audit heads wrote' },
   },
   json: 'print one event per line, as the API has it',
   examples: [
     ['porthole audit --user alice', 'what alice did, and what happened to what is hers'],
+    ['porthole audit --format ocsf', 'the same as OCSF events'],
     ['porthole audit --json > audit.jsonl', 'a copy that audit verify reads'],
     ['porthole audit verify', 'exit code 1, and the row, if one was changed'],
     ['porthole audit heads > heads.json', 'the signed heads, to be kept elsewhere'],
@@ -37,13 +46,18 @@ export const auditCommand: CommandSpec = {
   },
 };
 
-async function listRows({ given, porthole, signal, show }: Context): Promise<number> {
+async function listRows({ given, porthole, signal, show, print }: Context): Promise<number> {
   const filter = {
     type: given.text('type') as AuditEvent['type'] | undefined,
     subject: given.text('subject'),
     user: given.text('user'),
+    signal,
   };
-  for await (const event of porthole.audit.events({ ...filter, signal })) {
+  if (readChoice(given, 'format', FORMATS) === 'ocsf') {
+    for await (const event of porthole.auditAsOcsf(filter)) await print(JSON.stringify(event));
+    return 0;
+  }
+  for await (const event of porthole.audit.events(filter)) {
     const { seq, time, type, subject, result, actor, on_behalf_of: behalf } = event;
     const who = actor === null ? 'redacted' : [actor.kind, actor.id].filter(Boolean).join(' ');
     const whom = behalf === null ? '' : ` for ${behalf}`;
