@@ -8,10 +8,12 @@ export type Missing = string | undefined;
 
 /**
  * Repetitions of a randomized test: one of `share` of `all`, at least `least`, to keep a full run
- * short. Each run chooses other cases. `PORTHOLE_TEST_REPETITIONS=all` runs all of them.
+ * short. Each run chooses other cases. `PORTHOLE_TEST_REPETITIONS` is `all`, or a number.
  */
 export function repetitions(all: number, least = 1, share = 5): number {
-  return process.env['PORTHOLE_TEST_REPETITIONS'] === 'all' ? all : Math.max(least, Math.ceil(all / share));
+  const wanted = process.env['PORTHOLE_TEST_REPETITIONS'];
+  if (wanted === undefined) return Math.max(least, Math.ceil(all / share));
+  return wanted === 'all' ? all : Number(wanted);
 }
 
 /**
