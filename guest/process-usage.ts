@@ -38,6 +38,18 @@ export function residentBytes(pid: number): number {
   return Number(kibibytes ?? 0) * 1_024;
 }
 
+/**
+ * The memory of a process without files. What forked processes share counts once; of a process that
+ * this one may not read, and in gVisor, it counts for each.
+ */
+export function anonymousBytes(pid: number): number {
+  const shared = readText(`/proc/${pid}/smaps_rollup`);
+  const found =
+    /^Pss_Anon:\s+(\d+) kB$/m.exec(shared ?? '') ??
+    /^RssAnon:\s+(\d+) kB$/m.exec(readText(`/proc/${pid}/status`) ?? '');
+  return found === null ? residentBytes(pid) : Number(found[1]) * 1_024;
+}
+
 /** A process and its living descendants, at most a thousand. */
 function treeOf(pid: number): number[] {
   const tree = [pid];

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { UsageReport, UsageTotal } from '../protocol/guest/usage-protocol.ts';
-import { cpuTicksOf, memoryLimit, readText, residentBytes, TICK_MS } from './process-usage.ts';
+import { anonymousBytes, cpuTicksOf, memoryLimit, readText, TICK_MS } from './process-usage.ts';
 import { type Handler, type Routes, sendJson } from './router.ts';
 
 const CGROUP = '/sys/fs/cgroup';
@@ -40,7 +40,7 @@ function readProcesses(): Reading {
     if (!/^\d+$/.test(name)) continue;
     const used = cpuTicksOf(Number(name));
     ticks += used === undefined ? 0 : used.own + used.children;
-    memoryBytes += residentBytes(Number(name));
+    memoryBytes += anonymousBytes(Number(name));
   }
   return { cpuMs: ticks * TICK_MS, memoryBytes, cacheBytes: null };
 }

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readCpuTime } from '#adapters/local/sandbox-cgroup.ts';
 import { SandboxFolder } from '#adapters/local/sandbox-folder.ts';
-import { usageTotal } from '#protocol/guest/usage-protocol.ts';
+import { usageReport, usageTotal } from '#protocol/guest/usage-protocol.ts';
+import { readMemory } from '#test/support/cgroup-counters.ts';
 import { collect } from '#test/support/collect.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { Porthole } from '../../client/node/index.ts';
@@ -28,6 +29,15 @@ const BUSY = `busy() { i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; }
 (busy); busy; ( (busy; touch ended) & )
 while [ ! -e ended ]; do sleep 0.1; done`;
 
+/** Two processes that share 100 MiB. */
+const FORKED = `python3 -c '
+import os, time
+kept = bytearray(100 << 20)
+os.fork()
+open("forked", "w")
+time.sleep(60)' </dev/null >/dev/null 2>&1 &
+while [ ! -e forked ]; do sleep 0.1; done`;
+
 describe('the usage of a sandbox', () => {
   test('is the CPU time of its cgroup, and stays after a stop', async () => {
     const alice = as(ALICE);
@@ -51,6 +61,17 @@ describe('the usage of a sandbox', () => {
     expect(Math.abs(counted - 1)).toBeLessThan(0.02);
     expect(row?.memory_gib_s).toBeGreaterThan(0);
     expect(row?.estimated).toBe(false);
+  });
+
+  test('is the memory of its cgroup, with what processes share counted once', async () => {
+    const { sandbox } = await as(ALICE).run({ title: 'Forked' });
+    await sandbox.exec(FORKED).collect();
+    const { cgroup = [] } = new SandboxFolder(join(host.dataDir, 'sandboxes'), sandbox.id).started() ?? {};
+    const guest = host.host.services.guests.of(sandbox.id);
+    const { memory_bytes: counted } = (await guest.call('GET', '/v1/usage', usageReport)).value;
+    expect(counted).toBeGreaterThan(100 << 20);
+    expect(Math.abs(counted / (readMemory(cgroup) ?? NaN) - 1)).toBeLessThan(0.02);
+    await sandbox.delete();
   });
 
   test('has what visitors of its previews have transferred', async () => {
