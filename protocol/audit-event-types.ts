@@ -35,6 +35,8 @@ const MEANINGS = {
   'policy.deleted': 'An approval policy was deleted',
   'delegation.created': 'Access to a sandbox was delegated',
   'delegation.revoked': 'A delegation was revoked',
+  'session.opened': 'A person signed in with a browser',
+  'session.closed': 'A person signed out',
   'key.created': 'An API key was created',
   'key.revoked': 'An API key was revoked',
   'budget.warned': 'Usage of the month came near a budget',

@@ -5,6 +5,15 @@ import type { Actor } from './present-cause.ts';
 
 const API_ACTIVITY = { category: [6, 'Application Activity'], class: [6003, 'API Activity'] } as const;
 
+const AUTHENTICATION = {
+  category: [3, 'Identity & Access Management'],
+  class: [3002, 'Authentication'],
+} as const;
+const LOGON: OcsfCode = [1, 'Logon'];
+const LOGOFF: OcsfCode = [2, 'Logoff'];
+/** Operations that open a session. */
+const SIGN_INS: ReadonlySet<string> = new Set(['operation/signIn', 'operation/endOidcSignIn']);
+
 const CREATE: OcsfCode = [1, 'Create'];
 const READ: OcsfCode = [2, 'Read'];
 const UPDATE: OcsfCode = [3, 'Update'];
@@ -31,25 +40,40 @@ const ACTIVITIES: Readonly<Record<string, OcsfCode | null>> = {
 };
 
 /**
- * A row of the audit as an OCSF event: API Activity. Who changed a resource, and from where, are
- * fields of this class; those of IAM have no place for a sandbox or a preview. `unmapped` has the
- * hashes of the row.
+ * A row of the audit as an OCSF event: Authentication for sessions and refused sign-ins, else API
+ * Activity. Who changed a resource, and from where, are fields of API Activity; the other classes
+ * of IAM have no place for a sandbox or a preview. `unmapped` has the hashes of the row.
  */
 export function ocsfAuditEvent({ details, ...row }: AuditRow) {
   const { id, seq, at, type, subject, result } = row;
   const isDenied = type === 'request.denied';
   const { actor, owner, source_ip: ip, request_id: requestId, ...more } = details ?? REDACTED;
   const code = isDenied ? more.data?.['code'] : undefined;
-  return {
-    ...ocsfEvent(API_ACTIVITY, activityOf(type, isDenied), {
-      at,
-      succeeded: result === 'ok',
-      metadata: { uid: id, sequence: seq, event_code: type, log_name: 'audit' },
-    }),
+  const base = {
+    at,
+    succeeded: result === 'ok',
+    metadata: { uid: id, sequence: seq, event_code: type, log_name: 'audit' },
+  };
+  const user = userOf(actor);
+  const shared = {
     message: AUDIT_EVENT_MEANINGS[type],
     ...(code != null && { status_code: String(code) }),
-    actor: actor?.kind === 'porthole' ? { app_name: 'Porthole' } : { user: userOf(actor) },
     src_endpoint: ip === null ? { name: 'unknown' } : { ip },
+    unmapped: { ...more, details_hash: row.detailsHash, prev_hash: row.prevHash, hash: row.hash },
+  };
+  if (type.startsWith('session.') || (isDenied && SIGN_INS.has(subject))) {
+    return {
+      ...ocsfEvent(AUTHENTICATION, type === 'session.closed' ? LOGOFF : LOGON, base),
+      ...shared,
+      user,
+      service: { name: 'Porthole' },
+      ...(!isDenied && { session: { uid: subject.replace('session/', '') } }),
+    };
+  }
+  return {
+    ...ocsfEvent(API_ACTIVITY, activityOf(type, isDenied), base),
+    ...shared,
+    actor: actor?.kind === 'porthole' ? { app_name: 'Porthole' } : { user },
     api: {
       operation: isDenied ? subject.replace('operation/', '') : type,
       service: { name: 'Porthole' },
@@ -62,7 +86,6 @@ export function ocsfAuditEvent({ details, ...row }: AuditRow) {
         ...(owner !== null && { owner: { uid: owner.user, org: { uid: owner.org } } }),
       },
     ],
-    unmapped: { ...more, details_hash: row.detailsHash, prev_hash: row.prevHash, hash: row.hash },
   };
 }
 

@@ -86,7 +86,7 @@ const listRoute = defineRoute('listAuditEvents', 'GET', '/v1/audit', {
       .enum(['json', 'ocsf'], 'must be json or ocsf')
       .default('json')
       .describe(
-        '`ocsf`: OCSF events of the class API Activity (6003), one a line (NDJSON). The next page is `after` the last `metadata.sequence`',
+        '`ocsf`: OCSF events, API Activity (6003) and Authentication (3002), one a line (NDJSON). The next page is `after` the last `metadata.sequence`',
       ),
   }),
   responses: {

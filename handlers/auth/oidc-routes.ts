@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
+import { auditSession } from '#core/audit/audit-session.ts';
+import { presentCause } from '#core/audit/present-cause.ts';
 import { isLocalPath, MAX_LOCAL_PATH } from '#core/sandboxes/sandbox-owner.ts';
 import { defineRoute, json } from '../route.ts';
 import { cookieOf, sessionSetCookie, setCookie, signInCookie } from './session-cookie.ts';
@@ -79,15 +81,19 @@ const oidcCallbackRoute = defineRoute('endOidcSignIn', 'GET', CALLBACK, {
       description: 'To the requested page: with a session, or with `?sign-in=` and the error',
     },
   },
-  async handle({ query, headers }, { authenticator: { sessions }, publicUrl, clock, log }) {
+  async handle({ query, headers }, services) {
+    const { authenticator, publicUrl, clock, log, records, denied } = services;
+    const { sessions } = authenticator;
     const begun = cookieOf(headers['cookie'], signInCookie(publicUrl?.origin));
     const ended = await sessions?.endOidc(begun, query);
     const { returnTo, session, problem } = ended ?? { returnTo: '/', problem: 'expired' };
     const away = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
     if (session === undefined) {
+      denied.add({ operation: 'endOidcSignIn', code: problem, cause: presentCause() });
       log.info({ problem }, 'sign-in at the identity provider did not end with a session');
       return { statusCode: 302, headers: { ...away, location: withProblem(returnTo, problem) } };
     }
+    await auditSession(records.audit, await sessions?.authenticate(session.sealed), 'oidc');
     const cookie = sessionSetCookie(session, publicUrl?.origin, clock.now());
     return { statusCode: 302, headers: { ...away, location: returnTo, 'set-cookie': cookie } };
   },

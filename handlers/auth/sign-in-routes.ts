@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PortholeError } from '#base/errors.ts';
+import { auditSession } from '#core/audit/audit-session.ts';
 import { OPTIONAL_FEATURES } from '#protocol/settings/optional-features.ts';
 import { countGuess } from '../http/authenticate.ts';
 import { defineRoute, json } from '../route.ts';
@@ -68,12 +69,13 @@ const signInRoute = defineRoute('signIn', 'POST', '/api/session', {
     },
   },
   errors: ['unauthorized', 'too_many_requests'],
-  async handle({ body, sourceIp }, { authenticator: { sessions }, guesses, publicUrl, clock }) {
+  async handle({ body, sourceIp }, { authenticator: { sessions }, guesses, publicUrl, clock, records }) {
     const session = await sessions?.withKey(body.key);
     if (session === undefined) {
       countGuess(guesses, sourceIp, body.key);
       throw new PortholeError('unauthorized', "That key isn't valid. Ask your administrator.");
     }
+    await auditSession(records.audit, await sessions?.authenticate(session.sealed), 'key');
     return json(
       200,
       { expires_at: session.expiresAt.toISOString() },
@@ -93,10 +95,14 @@ const signOutRoute = defineRoute('signOut', 'DELETE', '/api/session', {
   signsIn: true,
   responses: { 204: { description: 'The session has ended and its cookie is cleared' } },
   errors: ['service_unavailable'],
-  async handle({ headers }, { authenticator: { sessions }, publicUrl }) {
+  async handle({ headers }, { authenticator: { sessions }, publicUrl, records }) {
     const name = sessionCookie(publicUrl?.origin);
     const sealed = cookieOf(headers['cookie'], name);
-    if (sealed !== undefined) await sessions?.end(sealed);
+    if (sessions !== undefined && sealed !== undefined) {
+      const person = await sessions.authenticate(sealed);
+      await sessions.end(sealed);
+      await auditSession(records.audit, person);
+    }
     return {
       statusCode: 204,
       headers: { ...NO_STORE, 'set-cookie': setCookie(name, '', { sameSite: 'Strict', seconds: 0 }) },

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { collect } from '#test/support/collect.ts';
+import { Porthole } from '../../client/node/index.ts';
 import { type Frame, openEventStream } from './support/event-stream.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
 import { openTerminal, refusedTerminal } from './support/terminals.ts';
@@ -8,7 +10,15 @@ import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
 import { type OidcIssuer, startOidcIssuer } from './support/oidc-issuer.ts';
 
 const KEY = 'a-key-of-alice-0123';
-const KEYS = JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } });
+const ADMIN_KEY = 'a-key-of-the-admin-0123';
+const KEYS = JSON.stringify({
+  [KEY]: { user: 'alice', org: 'acme' },
+  [ADMIN_KEY]: { user: 'root', org: 'acme', admin: true },
+});
+
+async function auditOf({ host }: TestHost, apiKey: string) {
+  return collect(new Porthole({ url: host.url, apiKey }).audit.events());
+}
 
 /** `name=value` of the response's cookie, and its attributes. */
 function cookieIn(headers: { readonly 'set-cookie'?: string[] | undefined }) {
@@ -134,6 +144,23 @@ describe('signing in with a key', () => {
       },
     ]);
   });
+
+  test('is in the audit, as signing out is, once each', async () => {
+    const own = await porthole.call('POST', '/api/session', { body: { key: KEY } });
+    const headers = { cookie: cookieIn(own.headers).pair, origin: origin() };
+    for (let n = 0; n < 2; n += 1) await porthole.call('DELETE', '/api/session', { headers });
+    const rows = (await auditOf(porthole, ADMIN_KEY)).filter(({ type }) => type.startsWith('session.'));
+    const [opened, closed] = rows.slice(-2);
+    expect(opened).toMatchObject({
+      type: 'session.opened',
+      subject: expect.stringMatching(/^session\/[\w-]{22}$/),
+      actor: { kind: 'person', id: 'alice', org: 'acme', credential: 'session' },
+      source_ip: expect.stringMatching(/127\.0\.0\.1$/),
+      data: { method: 'key' },
+    });
+    expect(closed).toMatchObject({ type: 'session.closed', subject: opened?.subject, actor: opened?.actor });
+    expect(JSON.stringify(rows)).not.toContain(headers.cookie.split('=')[1]);
+  });
 });
 
 describe('behind https', () => {
@@ -170,6 +197,7 @@ describe('signing in at an identity provider', () => {
       OIDC_ISSUER: issuer.url,
       OIDC_AUDIENCE: 'porthole',
       OIDC_CLIENT_ID: 'console',
+      PORTHOLE_API_KEYS: KEYS,
     });
   });
   afterAll(async () => {
@@ -295,6 +323,22 @@ describe('signing in at an identity provider', () => {
     } finally {
       issuer.answerWith(undefined);
     }
+  });
+
+  test('puts who signed in, and who did not, into the audit', async () => {
+    const { query, cookie } = await begin();
+    const code = issuer.grant(query, { sub: 'dave', org: 'acme', aud: 'console' });
+    await comeBack(cookie.pair, { code, state: query['state'] ?? '' });
+    const rows = await auditOf(porthole, ADMIN_KEY);
+    expect(rows.find(({ actor }) => actor?.id === 'dave')).toMatchObject({
+      type: 'session.opened',
+      actor: { kind: 'person', credential: 'session' },
+      data: { method: 'oidc' },
+    });
+    const denied = rows.filter(({ type }) => type === 'request.denied');
+    expect(denied).toContainEqual(
+      expect.objectContaining({ subject: 'operation/endOidcSignIn', data: { code: 'mismatch' } }),
+    );
   });
 
   test('accepts a code only once', async () => {

@@ -72,6 +72,17 @@ suite('a row of the audit as an OCSF event', ocsfMissing, () => {
     expect(ocsfAuditEvent({ ...ROW, type })).toMatchObject({ activity_id, activity_name });
   });
 
+  test.each([
+    ['session.opened', 'session/s1', 300_201, 'Success'],
+    ['session.closed', 'session/s1', 300_202, 'Success'],
+    ['request.denied', 'operation/endOidcSignIn', 300_201, 'Failure'],
+  ] as const)('has %s of %s as the type %i of Authentication', (type, subject, type_uid, status) => {
+    const result = type === 'request.denied' ? 'denied' : 'ok';
+    const event = ocsfAuditEvent({ ...ROW, type, subject, result });
+    expect(ocsfProblems(event)).toEqual([]);
+    expect(event).toMatchObject({ type_uid, status, user: { uid: 'alice' } });
+  });
+
   test('has a refused request as a failure of its operation', () => {
     const event = ocsfAuditEvent({
       ...ROW,
