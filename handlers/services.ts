@@ -1,4 +1,5 @@
 import type { AppProbe } from '#core/previews/app-probe.ts';
+import type { HeadStore } from '#core/audit/anchor-heads.ts';
 import type { ArchiveStore } from '#core/archives/archive-store.ts';
 import type { CheckpointDeps } from '#core/checkpoints/take-checkpoint.ts';
 import type { Authenticator, Tokens } from '#core/auth/authenticator.ts';
@@ -114,7 +115,7 @@ export interface Services {
   /** Archives sandboxes before they expire; undefined: archives are off. */
   readonly archives:
     | {
-        readonly store: ArchiveStore;
+        readonly store: ArchiveStore & HeadStore;
         readonly keep: (sandbox: SandboxRecord, signal?: AbortSignal) => Promise<void>;
       }
     | undefined;

@@ -47,6 +47,7 @@ const MEANINGS = {
   'webhook.disabled': 'A webhook was disabled, because its receiver failed for 3 days or answered 410',
   'webhook.secret_rotated': 'A webhook has a new secret',
   'webhook.test': 'A test event of a webhook, sent to this webhook only',
+  'audit.head': 'A head of the audit was signed, if a webhook of the installation wants it',
   'request.denied': 'A request was refused',
 } as const;
 

@@ -14,13 +14,15 @@ import type {
 import { presentCause } from '#core/audit/present-cause.ts';
 import type { Owner } from '#base/clock-and-ids.ts';
 import { checkLimit } from './keyset-page.ts';
-import { columnsOf, fieldsOf } from './row-fields.ts';
+import { type Columns, columnsOf, fieldsOf } from './row-fields.ts';
 import type { Row, SqlSchema } from './schema.ts';
 import { all, deleted, done, first, instantText } from './sql-dialect.ts';
 import { markAppending, type SqlSession } from './sql-session.ts';
 
 /** Most heads of one answer. */
 const MAX_HEADS = 1_000;
+/** Most waiting heads of one answer. */
+const MAX_WAITING = 100;
 const HEAD_FIELDS = ['seq', 'hash', 'at', 'token'] as const;
 
 /** Stores what happened with the present cause, in the transaction of the change itself. */
@@ -87,7 +89,7 @@ export function auditRecords({ dialect, repeatable, transact, watchAppends }: Sq
   const lastRow = (db: Kysely<SqlSchema>) =>
     db
       .selectFrom('audit_events')
-      .select(['seq', 'hash'])
+      .select(['seq', 'hash', 'type'])
       .where('seq', 'is not', null)
       .orderBy('seq', 'desc')
       .limit(1);
@@ -156,30 +158,53 @@ export function auditRecords({ dialect, repeatable, transact, watchAppends }: Sq
       }),
 
     last: () =>
-      repeatable((db) => first(lastRow(db), ({ seq, hash }) => ({ seq: seq ?? 0, hash: hash ?? '' }))),
-
-    addHead: (head) =>
       repeatable((db) =>
-        done(
+        first(lastRow(db), ({ seq, hash, type }) => ({ seq: seq ?? 0, hash: hash ?? '', type })),
+      ),
+
+    addHead: (head, { isWaiting, events } = { isWaiting: false, events: [] }) =>
+      transact(async (trx) => {
+        const added = await trx
+          .insertInto('audit_heads')
+          .values({ ...columnsOf(head, HEAD_FIELDS), is_waiting: isWaiting ? 1 : 0 })
+          .onConflict((conflict) => conflict.column('seq').doNothing())
+          .executeTakeFirst();
+        if (Number(added.numInsertedOrUpdatedRows) > 0) await addAuditEvents(trx, events);
+      }),
+
+    waitingHeads: () =>
+      repeatable((db) =>
+        all(
           db
-            .insertInto('audit_heads')
-            .values(columnsOf(head, HEAD_FIELDS))
-            .onConflict((conflict) => conflict.column('seq').doNothing()),
+            .selectFrom('audit_heads')
+            .select(HEAD_FIELDS)
+            .where('is_waiting', '=', 1)
+            .orderBy('seq')
+            .limit(MAX_WAITING),
+          fieldsOf<Columns<AuditHead>>,
         ),
       ),
+
+    anchored: (seq) =>
+      repeatable((db) => done(db.updateTable('audit_heads').set({ is_waiting: 0 }).where('seq', '=', seq))),
 
     heads: (from) =>
       repeatable((db) =>
         all(
-          db.selectFrom('audit_heads').selectAll().where('seq', '>=', from).orderBy('seq').limit(MAX_HEADS),
-          fieldsOf<Row<'audit_heads'>>,
+          db
+            .selectFrom('audit_heads')
+            .select(HEAD_FIELDS)
+            .where('seq', '>=', from)
+            .orderBy('seq')
+            .limit(MAX_HEADS),
+          fieldsOf<Columns<AuditHead>>,
         ),
       ),
 
     lastHead: () =>
       repeatable((db) =>
-        first<Row<'audit_heads'>, AuditHead>(
-          db.selectFrom('audit_heads').selectAll().orderBy('seq', 'desc').limit(1),
+        first<Columns<AuditHead>, AuditHead>(
+          db.selectFrom('audit_heads').select(HEAD_FIELDS).orderBy('seq', 'desc').limit(1),
           fieldsOf,
         ),
       ),

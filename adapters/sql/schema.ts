@@ -312,7 +312,7 @@ export interface SqlSchema {
     prev_hash: Generated<string | null>;
     hash: Generated<string | null>;
   };
-  audit_heads: Columns<AuditHead>;
+  audit_heads: Columns<AuditHead> & { is_waiting: Generated<number> };
   /** What a counter of a sandbox has counted on a day. */
   sandbox_usage: Columns<UsageAmounts> &
     OwnerColumns & {
@@ -794,5 +794,13 @@ export const MIGRATIONS: readonly Migration[] = [
     create index webhook_deliveries_waiting on webhook_deliveries (hook_id, subject, seq)
       where state = 'waiting';
     create index webhook_deliveries_by_end on webhook_deliveries (ended_at)`,
+  },
+
+  // Whether a head waits to be written to the bucket.
+  {
+    name: '0043-audit-anchors',
+    sql: `
+    alter table audit_heads add column is_waiting integer not null default 0;
+    create index audit_heads_waiting on audit_heads (seq) where is_waiting = 1`,
   },
 ];

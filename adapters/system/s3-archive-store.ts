@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { PortholeError } from '#base/errors.ts';
+import type { HeadStore } from '#core/audit/anchor-heads.ts';
 import type { ArchiveStore } from '#core/archives/archive-store.ts';
 import type { BucketCredentials } from '#core/mounts/mount-bucket.ts';
 import { onceOpen, unlessAborted } from '#base/concurrency.ts';
@@ -18,8 +20,16 @@ export interface S3ArchiveOptions {
  */
 const PART_BYTES = 16_777_216;
 
+/** Answers of a server, or of its bucket, that has no object lock. */
+const NO_LOCK: ReadonlySet<unknown> = new Set(['InvalidRequest', 'NotImplemented']);
+
 /** Archives as objects of a bucket, uploaded in parts as a stream. */
-export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3ArchiveOptions): ArchiveStore {
+export function s3ArchiveStore({
+  bucket,
+  endpoint,
+  region,
+  credentials,
+}: S3ArchiveOptions): ArchiveStore & HeadStore {
   // Loaded lazily: most processes need no client.
   const client = onceOpen(() =>
     import('@bradenmacdonald/s3-lite-client').then(
@@ -49,6 +59,27 @@ export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3Arch
         content.destroy();
         signal?.throwIfAborted();
         throw ownFailure ?? failure('stored', error);
+      }
+    },
+
+    async putLocked(key, text, until) {
+      try {
+        const bucketClient = await client();
+        const metadata = { 'Content-Type': 'application/json' };
+        const lock = {
+          'x-amz-object-lock-mode': 'GOVERNANCE',
+          'x-amz-object-lock-retain-until-date': until.toISOString(),
+          // Required with a lock.
+          'x-amz-checksum-sha256': createHash('sha256').update(text).digest('base64'),
+        };
+        await bucketClient
+          .putObject(key, text, { metadata: { ...metadata, ...lock } })
+          .catch((error: unknown) => {
+            if (!NO_LOCK.has(codeOf(error))) throw error;
+            return bucketClient.putObject(key, text, { metadata });
+          });
+      } catch (error) {
+        throw failure('stored', error);
       }
     },
 

@@ -82,9 +82,19 @@ export interface AuditRecords {
   /** When the oldest event happened that is not in the chain; undefined: all are. */
   oldestLoose(): Promise<Date | undefined>;
   /** The last row of the chain; undefined: it is empty. */
-  last(): Promise<Pick<AuditRow, 'seq' | 'hash'> | undefined>;
-  /** Does nothing if the row has a head. */
-  addHead(head: AuditHead): Promise<void>;
+  last(): Promise<Pick<AuditRow, 'seq' | 'hash' | 'type'> | undefined>;
+  /**
+   * Also adds the events. Does nothing if the row has a head.
+   * @param options `isWaiting`: until `anchored`. @default false
+   */
+  addHead(
+    head: AuditHead,
+    options?: { readonly isWaiting: boolean; readonly events: readonly NewAuditEvent[] },
+  ): Promise<void>;
+  /** Heads that wait to be anchored, at most 100, oldest first. */
+  waitingHeads(): Promise<readonly AuditHead[]>;
+  /** The head of this row no longer waits. */
+  anchored(seq: number): Promise<void>;
   /** The heads of the rows from `from` on, at most 1,000, oldest first. */
   heads(from: number): Promise<readonly AuditHead[]>;
   lastHead(): Promise<AuditHead | undefined>;

@@ -28,6 +28,8 @@ export interface ExamineInstallationDeps {
   readonly records: Pick<Records, 'time' | 'capacity' | 'audit'>;
   readonly sandboxes: Pick<Sandboxes, 'inspect' | 'enforcement' | 'runsImage'>;
   readonly pool: Pick<WarmPool, 'stats'>;
+  /** Undefined: there is no bucket for signed heads. */
+  readonly archives: object | undefined;
   readonly clock: Clock;
   readonly images: readonly CatalogueImage[];
   readonly installationId: string;
@@ -54,7 +56,8 @@ const WITHIN_MS = 5_000;
 
 /** Examines everything at once. Changes nothing, and never rejects. */
 export async function examineInstallation(deps: ExamineInstallationDeps): Promise<readonly Check[]> {
-  const { records, sandboxes, pool, clock, images, installationId, maxInstances, about, warnings } = deps;
+  const { records, sandboxes, pool, archives, clock, images, installationId, maxInstances, about, warnings } =
+    deps;
   const asked = askTime(records, clock);
   const checks: Readonly<Record<string, (signal: AbortSignal) => Promise<Finding | undefined>>> = {
     database: async () => databaseFinding((await asked).ms),
@@ -75,7 +78,10 @@ export async function examineInstallation(deps: ExamineInstallationDeps): Promis
     },
     capacity: async () => capacityFinding(await records.capacity.countWanted(installationId), maxInstances),
     'warm pool': async (signal) => poolFinding(await pool.stats(signal)),
-    audit: async () => auditFinding(await records.audit.oldestLoose(), clock.now()),
+    audit: async () => {
+      const [head] = archives === undefined ? [] : await records.audit.waitingHeads();
+      return auditFinding(await records.audit.oldestLoose(), head?.at, clock.now());
+    },
     certificate: async () => certificateFinding(await about.certificateEnds(), clock.now()),
     disk: async () => diskFinding(await about.disk()),
   };
@@ -195,14 +201,26 @@ export function poolFinding({ warm, config }: Pick<WarmPoolStats, 'warm' | 'conf
 /** The scheduled pass comes every minute. */
 const PASS_LATE_MS = 10 * 60_000;
 
-/** @param oldest event that no pass has put into the chain yet */
-export function auditFinding(oldest: Date | undefined, now: Date): Finding {
-  const waits = oldest === undefined ? 0 : now.getTime() - oldest.getTime();
-  if (waits < PASS_LATE_MS) return ok('every event is in the chain, or will be with the next pass');
-  return warning(
-    `an event waits since ${oldest?.toISOString()} to be put into the chain`,
-    'The scheduled pass does not run: look at its schedule and its logs.',
-  );
+/**
+ * @param oldest event that no pass has put into the chain yet
+ * @param head oldest signed head that is not in the bucket yet
+ */
+export function auditFinding(oldest: Date | undefined, head: Date | undefined, now: Date): Finding {
+  const isLate = (since: Date | undefined) =>
+    since !== undefined && now.getTime() - since.getTime() >= PASS_LATE_MS;
+  if (isLate(oldest)) {
+    return warning(
+      `an event waits since ${oldest?.toISOString()} to be put into the chain`,
+      'The scheduled pass does not run: look at its schedule and its logs.',
+    );
+  }
+  if (isLate(head)) {
+    return warning(
+      `a signed head waits since ${head?.toISOString()} to be written to the bucket`,
+      'Look at PORTHOLE_ARCHIVE_BUCKET: is its server reachable and not full, and may its key write there (s3:PutObject, s3:PutObjectRetention)?',
+    );
+  }
+  return ok('every event is in the chain, or will be with the next pass');
 }
 
 /** Certificates of ACME are renewed 30 days before their end. */

@@ -40,6 +40,11 @@ export function wants(hook: WebhookInterest, { type, subject, details }: AuditRo
   return hook.scope === 'org' || owner.user === hook.owner.user;
 }
 
+/** Whether the webhook gets the signed heads of the audit, which are of the whole installation. */
+export function wantsHeads({ scope, events }: Pick<WebhookInterest, 'scope' | 'events'>): boolean {
+  return scope === 'installation' && events.some((each) => matches(each, 'audit.head'));
+}
+
 function matches(filter: EventFilter, type: AuditEventType): boolean {
   return filter === '*' || filter === type || filter === `${groupOf(type)}.*`;
 }

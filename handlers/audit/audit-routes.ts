@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type AuditHead, type AuditRow, RESULTS } from '#core/audit/audit-event.ts';
+import { headsDocument } from '#core/audit/anchor-heads.ts';
+import { type AuditRow, RESULTS } from '#core/audit/audit-event.ts';
 import { ocsfAuditEvent } from '#core/audit/ocsf-audit-event.ts';
 import { sealAudit } from '#core/audit/seal-audit.ts';
 import { AUDIT_EVENT_TYPES } from '#protocol/audit-event-types.ts';
-import { viewerKeys } from '#protocol/guest/visit-tickets.ts';
 import { pageQuery } from '../http/read-input.ts';
 import { requireAdmin } from '../sandboxes/warm-pool-routes.ts';
 import { defineRoute, json, jsonLines } from '../route.ts';
@@ -129,13 +129,6 @@ const HeadDto = z
   })
   .meta({ id: 'AuditHead' });
 
-const toHead = ({ seq, hash, at, token }: AuditHead): z.infer<typeof HeadDto> => ({
-  seq,
-  hash,
-  time: at.toISOString(),
-  token,
-});
-
 const headsRoute = defineRoute('listAuditHeads', 'GET', '/v1/audit/heads', {
   tag: 'Audit',
   summary: 'List the signed heads of the audit, oldest first',
@@ -155,7 +148,7 @@ const headsRoute = defineRoute('listAuditHeads', 'GET', '/v1/audit/heads', {
     requireAdmin(person, 'read the audit', 'the installation');
     await sealAudit(services);
     const heads = await services.records.audit.heads(query.from);
-    return json(200, { heads: heads.map(toHead), ...viewerKeys(services.tokens.auditKeys) }, NO_STORE);
+    return json(200, headsDocument(heads, services.tokens.auditKeys), NO_STORE);
   },
 });
 

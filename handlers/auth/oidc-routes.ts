@@ -93,8 +93,8 @@ const oidcCallbackRoute = defineRoute('endOidcSignIn', 'GET', CALLBACK, {
       log.info({ problem }, 'sign-in at the identity provider did not end with a session');
       return { statusCode: 302, headers: { ...away, location: withProblem(returnTo, problem) } };
     }
-    await auditSession(records.audit, await sessions?.authenticate(session.sealed), 'oidc');
     const cookie = sessionSetCookie(session, publicUrl?.origin, clock.now());
+    await auditSession(records.audit, await sessions?.authenticate(session.sealed), 'oidc');
     return { statusCode: 302, headers: { ...away, location: returnTo, 'set-cookie': cookie } };
   },
 });

@@ -75,15 +75,9 @@ const signInRoute = defineRoute('signIn', 'POST', '/api/session', {
       countGuess(guesses, sourceIp, body.key);
       throw new PortholeError('unauthorized', "That key isn't valid. Ask your administrator.");
     }
+    const cookie = sessionSetCookie(session, publicUrl?.origin, clock.now());
     await auditSession(records.audit, await sessions?.authenticate(session.sealed), 'key');
-    return json(
-      200,
-      { expires_at: session.expiresAt.toISOString() },
-      {
-        ...NO_STORE,
-        'set-cookie': sessionSetCookie(session, publicUrl?.origin, clock.now()),
-      },
-    );
+    return json(200, { expires_at: session.expiresAt.toISOString() }, { ...NO_STORE, 'set-cookie': cookie });
   },
 });
 

@@ -4,6 +4,7 @@ import { collectCheckpoints } from '#core/checkpoints/collect-checkpoints.ts';
 import { presentSince } from '#core/runs/run-viewers.ts';
 import { keptSince } from '#core/pages/look-store.ts';
 import { tokenFingerprint } from '#core/previews/preview-token.ts';
+import { anchorHeads } from '#core/audit/anchor-heads.ts';
 import { sealAudit } from '#core/audit/seal-audit.ts';
 import { reconcileAttachment } from '#core/previews/attach-previews.ts';
 import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
@@ -81,7 +82,12 @@ export async function runLifecyclePass(
       log.error({ err }, 'objects of deleted checkpoints not removed: the next pass tries again'),
     );
   }
-  await services.webhooks.pass(anySignal(signal, AbortSignal.timeout(DELIVERED_WITHIN_MS)));
+  await Promise.all([
+    services.webhooks.pass(anySignal(signal, AbortSignal.timeout(DELIVERED_WITHIN_MS))),
+    anchorHeads(services, anySignal(signal, AbortSignal.timeout(ANCHORED_WITHIN_MS))).catch((err: unknown) =>
+      log.warn({ err }, 'signed heads of the audit not in the bucket: the next pass tries again'),
+    ),
+  ]);
   return logReport(log, 'lifecycle pass', { ...done, ...orphans });
 }
 
@@ -98,6 +104,7 @@ export function logReport<Report extends object>(
 
 /** The rest waits for the next pass: it is due in a minute. In milliseconds. */
 const DELIVERED_WITHIN_MS = 30_000;
+const ANCHORED_WITHIN_MS = 10_000;
 /** People see for 30 days what was delivered. */
 const DELIVERIES_KEPT_MS = 30 * 86_400_000;
 

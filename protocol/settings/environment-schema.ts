@@ -447,7 +447,7 @@ export const EnvironmentSchema = z.object({
     .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket')
     .optional()
     .describe(
-      'Bucket for archives of workspaces, written before a sandbox is destroyed after SANDBOX_RETENTION_HOURS; without it there are no archives',
+      'Bucket for archives of workspaces, written before a sandbox is destroyed after SANDBOX_RETENTION_HOURS, and for signed heads of the audit; without it there are none',
     ),
   PORTHOLE_ARCHIVE_ENDPOINT: httpUrl
     .optional()

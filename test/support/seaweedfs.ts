@@ -26,7 +26,12 @@ export interface S3Server {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   /** A request signed with its keys (AWS Signature Version 4): `path` is `/bucket/key`. */
-  request(method: string, path: string, body?: Uint8Array | string): Promise<Response>;
+  request(
+    method: string,
+    path: string,
+    body?: Uint8Array | string,
+    headers?: Readonly<Record<`x-amz-${string}`, string>>,
+  ): Promise<Response>;
   /** The object, or undefined if it does not exist. */
   read(path: string): Promise<string | undefined>;
   stop(): Promise<void>;
@@ -71,7 +76,7 @@ export async function startS3(): Promise<S3Server> {
     port,
     accessKeyId,
     secretAccessKey,
-    request: (method, path, body) => signed(server, method, path, body),
+    request: (method, path, body, more) => signed(server, method, path, body, more),
     async read(path) {
       const answer = await server.request('GET', path);
       return answer.ok ? answer.text() : (void (await answer.arrayBuffer()), undefined);
@@ -105,21 +110,25 @@ async function signed(
   method: string,
   path: string,
   body?: Uint8Array | string,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
   const url = new URL(path, endpoint);
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const scope = `${time.slice(0, 8)}/us-east-1/s3/aws4_request`;
-  const headers = { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD', 'x-amz-date': time };
+  const headers: Readonly<Record<string, string>> = {
+    ...more,
+    'x-amz-content-sha256': 'UNSIGNED-PAYLOAD',
+    'x-amz-date': time,
+  };
   const query = [...url.searchParams].map(
     ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`,
   );
-  const names = ['host', ...Object.keys(headers)];
+  const names = ['host', ...Object.keys(headers).toSorted()];
   const canonical = [
     method,
     url.pathname,
     query.toSorted().join('&'),
-    `host:${url.host}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}:${value}`),
+    ...names.map((name) => `${name}:${name === 'host' ? url.host : headers[name]}`),
     '',
     names.join(';'),
     'UNSIGNED-PAYLOAD',

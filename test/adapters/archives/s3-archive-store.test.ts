@@ -25,6 +25,25 @@ suite('on a bucket', s3Missing, () => {
   }, 60_000);
   afterAll(() => server?.stop());
 
+  test('keeps a locked text until its time', async () => {
+    await server.request('PUT', '/locked', '', { 'x-amz-bucket-object-lock-enabled': 'true' });
+    const store = s3ArchiveStore({ ...optionsOf(server), bucket: 'locked' });
+    const until = new Date('2030-01-01T00:00:00.000Z');
+    await store.putLocked('heads/1.json', 'first', until);
+    const stored = await server.request('HEAD', '/locked/heads/1.json');
+    expect(stored.headers.get('x-amz-object-lock-mode')).toBe('GOVERNANCE');
+    expect(Date.parse(stored.headers.get('x-amz-object-lock-retain-until-date') ?? '')).toBe(until.getTime());
+    const version = stored.headers.get('x-amz-version-id');
+    const removed = await server.request('DELETE', `/locked/heads/1.json?versionId=${version}`);
+    expect([removed.status, await server.read('/locked/heads/1.json')]).toEqual([403, 'first']);
+  });
+
+  test('stores a text in a bucket without locks', async () => {
+    await server.request('PUT', '/archives');
+    await s3ArchiveStore(optionsOf(server)).putLocked('heads/1.json', 'first', new Date(Date.now() + 60_000));
+    expect(await server.read('/archives/heads/1.json')).toBe('first');
+  });
+
   test.each<[string, (options: S3ArchiveOptions) => S3ArchiveOptions]>([
     ['a server that is not there', (options) => ({ ...options, endpoint: new URL('http://127.0.0.1:1') })],
     [

@@ -110,7 +110,11 @@ export function auditContract(instances: () => { readonly records: Records; read
       const found = await rows();
       expect(found.map(({ seq }) => seq)).toEqual(Array.from({ length: 120 }, (_, n) => n + 1));
       expect(await verifyAudit(found.map(shown))).toMatchObject({ rows: 120, first: 1, last: 120 });
-      expect(await records.audit.last()).toEqual({ seq: 120, hash: found.at(-1)?.hash });
+      expect(await records.audit.last()).toEqual({
+        seq: 120,
+        hash: found.at(-1)?.hash,
+        type: 'sandbox.stopped',
+      });
     });
 
     test('is read by type, subject, user and time, in pages', async () => {
@@ -144,6 +148,20 @@ export function auditContract(instances: () => { readonly records: Records; read
       ]);
       expect(JSON.stringify(found)).not.toContain(BOB.user);
       expect(await verifyAudit(found.map(shown))).toMatchObject({ rows: 2, redacted: 1 });
+    });
+
+    test('adds a head once with its events, and keeps it waiting until it is anchored', async () => {
+      const heads = [2, 1, 3].map((seq) => ({ seq, hash: `h${seq}`, at: minutes(seq), token: `t${seq}` }));
+      const options = { isWaiting: true, events: [{ ...stopped('a'), type: 'audit.head' as const }] };
+      for (const head of heads) {
+        await Promise.all([records.audit.addHead(head, options), peer.audit.addHead(head, options)]);
+      }
+      await records.audit.addHead({ seq: 4, hash: 'h4', at: minutes(4), token: 't4' });
+      expect((await rows()).map(({ type }) => type)).toEqual(heads.map(() => 'audit.head'));
+      expect((await peer.audit.waitingHeads())[0]).toEqual(heads[1]);
+      await records.audit.anchored(1);
+      expect((await peer.audit.waitingHeads()).map(({ seq }) => seq)).toEqual([2, 3]);
+      expect((await peer.audit.heads(0)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
     });
 
     test('forgets only rows that a signed head follows', async () => {
