@@ -21,6 +21,7 @@ import { deleteCommand, resumeCommand, stopCommand } from './commands/stop-and-d
 import { syncCommand } from './commands/sync.ts';
 import { upCommand } from './commands/up.ts';
 import { usageCommand } from './commands/usage.ts';
+import { webhooksCommand } from './commands/webhooks.ts';
 import { runOf } from './run-of.ts';
 
 export const statusCommand: CommandSpec = {
@@ -69,6 +70,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   forkCommand,
   diffCommand,
   auditCommand,
+  webhooksCommand,
   stopCommand,
   resumeCommand,
   deleteCommand,

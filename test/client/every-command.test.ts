@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
+import { startWebhookReceiver } from '#test/support/webhook-receiver.ts';
 import { COMMANDS } from '../../client/cli/commands.ts';
 import { expectedAfter } from '../../client/cli/commands/completion.ts';
 import { execCommand } from '../../client/cli/commands/exec.ts';
@@ -89,6 +90,7 @@ const callsWith = (site: string): Readonly<Record<string, readonly string[]>> =>
   fork: ['try'],
   diff: ['try'],
   audit: [],
+  webhooks: [],
   stop: ['other'],
   resume: ['other'],
   delete: ['other'],
@@ -129,6 +131,43 @@ describe('every command', () => {
     const { stdout } = await runPorthole(['audit', '--format', 'ocsf', '--type', 'run.created'], environment);
     const [event = ''] = linesOf(stdout);
     expect(JSON.parse(event)).toMatchObject({ class_uid: 6003, metadata: { event_code: 'run.created' } });
+  });
+
+  test('makes a webhook, tests it, and shows what it delivered', async () => {
+    const receiver = await startWebhookReceiver();
+    const hook = (...words: string[]) => runPorthole(['webhooks', ...words], environment);
+    try {
+      const made = await hook('create', receiver.url, '--event', 'run.*', '--event', 'preview.opened');
+      const [id = '', secret = ''] = linesOf(made.stdout);
+      expect([id, secret]).toEqual([expect.stringMatching(/^whk_/), expect.stringMatching(/^whsec_/)]);
+      const [, row = ''] = linesOf((await hook()).stdout);
+      expect(row.split(/ +/)).toEqual([id, 'active', 'own', 'run.*,preview.opened', receiver.url]);
+      expect((await hook('test', id)).stdout).toBe(`${id} gets a test event\n`);
+      await receiver.until(1);
+      const [, delivered = ''] = linesOf((await hook('deliveries', id)).stdout);
+      const [delivery = '', , type] = delivered.split(/ +/);
+      expect([delivery, type]).toEqual([expect.stringMatching(/^whd_/), 'webhook.test']);
+      expect((await hook('redeliver', id, delivery)).stdout).toBe(`${delivery} waiting\n`);
+      const messages = await receiver.until(2);
+      expect(new Set(messages.map(({ event }) => event.id)).size).toBe(1);
+      const [, next = ''] = linesOf((await hook('rotate', id)).stdout);
+      expect([next.startsWith('whsec_'), next === secret]).toEqual([true, false]);
+      expect((await hook('enable', id)).stdout).toBe(`${id} active\n`);
+      expect((await hook('delete', id)).stdout).toBe(`${id} deleted\n`);
+      expect(await hook()).toEqual({ code: 0, stdout: '', stderr: 'No webhooks.\n' });
+    } finally {
+      await receiver.close();
+    }
+  });
+
+  test.each([
+    [['explode'], 'webhooks does list, create,'],
+    [['create', 'https://example.com/'], 'name an event'],
+    [['create', '--event', '*'], 'name a URL'],
+    [['redeliver', 'whk_1'], 'name a delivery'],
+  ])('ends with 2 on porthole webhooks %j', async (words, message) => {
+    const stderr = expect.stringContaining(message);
+    expect(await runPorthole(['webhooks', ...words], environment)).toEqual({ code: 2, stdout: '', stderr });
   });
 
   test('says that an inbox is empty', async () => {
