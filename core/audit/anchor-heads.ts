@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type Clock, later } from '#base/clock-and-ids.ts';
 import { unlessAborted } from '#base/concurrency.ts';
 import { viewerKeys } from '#protocol/guest/visit-tickets.ts';
 import type { Records } from '../records.ts';
@@ -12,6 +13,7 @@ export interface HeadStore {
 
 export interface AnchorHeadsDeps {
   readonly records: Pick<Records, 'audit'>;
+  readonly clock: Clock;
   readonly tokens: { readonly auditKeys: readonly string[] };
   /** Undefined: there is no bucket. */
   readonly archives: { readonly store: HeadStore } | undefined;
@@ -29,7 +31,7 @@ export function headsDocument(heads: readonly AuditHead[], auditKeys: readonly s
 
 /** Writes the waiting heads to the bucket, an object each. Several processes may do so at once. */
 export async function anchorHeads(
-  { records: { audit }, tokens, archives, installationId, auditRetentionMs }: AnchorHeadsDeps,
+  { records: { audit }, clock, tokens, archives, installationId, auditRetentionMs }: AnchorHeadsDeps,
   signal: AbortSignal,
 ): Promise<void> {
   if (archives === undefined) return;
@@ -37,8 +39,8 @@ export async function anchorHeads(
   for (const head of await audit.waitingHeads()) {
     const key = `${folder}/${String(head.seq).padStart(10, '0')}.json`;
     const text = JSON.stringify(headsDocument([head], tokens.auditKeys));
-    const until = new Date(head.at.getTime() + auditRetentionMs);
-    await unlessAborted(archives.store.putLocked(key, text, until), signal);
+    const stored = archives.store.putLocked(key, text, later(clock, auditRetentionMs));
+    await unlessAborted(stored, signal);
     await audit.anchored(head.seq);
   }
 }

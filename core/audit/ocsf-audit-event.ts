@@ -37,6 +37,7 @@ const ACTIVITIES: Readonly<Record<string, OcsfCode | null>> = {
   warned: null,
   spent: null,
   test: null,
+  head: null,
 };
 
 /**
