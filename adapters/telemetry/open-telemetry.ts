@@ -6,11 +6,12 @@ import {
   ROOT_CONTEXT,
   type Span,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { getNumberFromEnv, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { getNumberFromEnv, millisToHrTime, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
@@ -97,7 +98,10 @@ function tracingOf(provider: BasicTracerProvider, version: string): Tracing {
   const start = (
     { name, kind = 'internal', attributes = {} }: Omit<SpanStart<never>, 'until'>,
     from: Context,
-  ) => tracer.startSpan(name, { kind: KINDS[kind], attributes: { ...attributes } }, from);
+    times: Pick<SpanOptions, 'startTime'> = {},
+  ) =>
+    // Set afterwards: the SDK copies the attributes that a span starts with three times.
+    tracer.startSpan(name, { kind: KINDS[kind], ...times }, from).setAttributes(attributes);
   return {
     run({ parent, until, ...span }, work) {
       const present = context.active();
@@ -110,10 +114,12 @@ function tracingOf(provider: BasicTracerProvider, version: string): Tracing {
     add(name, began, attributes, failure) {
       const present = context.active();
       if (trace.getSpan(present) === undefined) return;
-      const startTime = performance.timeOrigin + began;
-      const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, startTime }, present);
+      const endTime = Date.now();
+      const startTime = millisToHrTime(endTime - (performance.now() - began));
+      const span = start({ name, kind: 'client', attributes }, present, { startTime });
       if (failure !== undefined) fail(span, failure);
-      span.end();
+      // Otherwise the SDK reads whole milliseconds of the clock again, and most queries take none.
+      span.end(millisToHrTime(endTime));
     },
     headers() {
       const headers: TraceHeaders = {};

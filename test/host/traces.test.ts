@@ -6,7 +6,9 @@ import { once } from 'node:events';
 import { Porthole } from '../../client/index.ts';
 import { fetchRaw } from '#test/proxy/gateway-fixture.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { useVariables } from '#test/support/use-variables.ts';
 import { type OtlpCollector, type ReceivedSpan, startCollector } from './support/otlp-collector.ts';
+import { approvalsAsked, askForPreview, decide } from './support/approvals.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -18,16 +20,6 @@ const CREDENTIAL = 'collector-credential-0001';
 /** Answers with the headers it got. */
 const ECHO = `require('http').createServer((req, res) => res.end(JSON.stringify(req.headers)))
   .listen(Number(process.argv[1]), '127.0.0.1')`;
-
-/** The SDK reads the process's variables. */
-function useVariables(variables: Readonly<Record<string, string>>): () => void {
-  const before = { ...process.env };
-  Object.assign(process.env, variables);
-  return () => {
-    for (const name of Object.keys(variables)) delete process.env[name];
-    Object.assign(process.env, before);
-  };
-}
 
 describe('with a collector', () => {
   let collector: OtlpCollector;
@@ -101,7 +93,8 @@ describe('with a collector', () => {
     const made = await porthole.call('POST', '/v1/sandbox', { token: KEY, headers, body: {} });
     const { id } = made.json<{ id: string }>();
     const create = await collector.span(({ name }) => name === 'sandbox.create');
-    expect(await child('INSERT sandboxes', create)).toMatchObject({
+    const insert = await child('INSERT sandboxes', create);
+    expect(insert).toMatchObject({
       kind: 3,
       attributes: {
         'db.system.name': 'sqlite',
@@ -109,6 +102,7 @@ describe('with a collector', () => {
         'db.collection.name': 'sandboxes',
       },
     });
+    expect(BigInt(insert.endTimeUnixNano) - BigInt(insert.startTimeUnixNano)).toBeGreaterThan(0n);
     await porthole.call('POST', `/v1/sandbox/${id}/stop`, { token: KEY, headers });
     await porthole.call('POST', `/v1/sandbox/${id}/resume`, { token: KEY, headers });
     await collector.span((span) => span.name === 'sandbox.resume' && span.traceId === TRACE_ID);
@@ -160,6 +154,22 @@ describe('with a collector', () => {
     expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
   });
 
+  test('has spans of a wait for a person, and of a look at a page', async () => {
+    const { runId } = await makeRun(porthole, KEY);
+    const asking = askForPreview(porthole, runId, KEY);
+    const [asked] = await approvalsAsked(porthole, runId, { token: KEY });
+    await decide(porthole, runId, { request_id: asked?.data['request_id'], decision: 'approve' }, KEY);
+    expect((await asking).status).toBe(200);
+    const wait = await collector.span(({ name }) => name === 'approval.wait');
+    expect(wait.attributes).toEqual({ 'porthole.run.id': runId, 'porthole.tool': 'start_preview' });
+    await porthole.call('POST', `/api/runs/${runId}/previews/3000/look`, { token: KEY, body: {} });
+    const look = await collector.span(({ name }) => name === 'preview.look');
+    expect(look.attributes).toMatchObject({ 'porthole.run.id': runId });
+    expect((await collector.span(({ spanId }) => spanId === look.parentSpanId)).name).toBe(
+      'POST /api/runs/{id}/previews/{port}/look',
+    );
+  });
+
   test('begins a trace where the client has none, and counts its error as no error of the server', async () => {
     expect((await porthole.call('GET', '/api/runs/no-such-run', { token: KEY })).status).toBe(404);
     const span = await collector.span(({ name }) => name === 'GET /api/runs/{id}');
@@ -201,6 +211,16 @@ describe('with a collector', () => {
     );
     expect(exec).toMatchObject({ explicitBounds: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60], count: 1 });
     expect(exec?.bucketCounts?.map(Number).reduce((sum, each) => sum + each, 0)).toBe(1);
+  });
+
+  test('has no ids in the labels of metrics', async () => {
+    const { text } = await porthole.call('GET', '/metrics', { token: KEY });
+    const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
+    expect([...labels].filter((label) => /id$|run|sandbox|owner|user|path|url/i.test(label ?? ''))).toEqual(
+      [],
+    );
+    const ids = [run.runId, run.sandboxId, run.sandboxId.slice(0, 12)];
+    expect(ids.filter((id) => text.includes(id))).toEqual([]);
   });
 
   test('honours the variables of the SDK', () => {

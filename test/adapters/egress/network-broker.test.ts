@@ -25,6 +25,7 @@ import {
   issueCertificate,
   makeAuthority,
 } from '#test/cluster/fixture/certificate-authority.ts';
+import { recordTracing } from '#test/doubles/recorded-tracing.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { answerRegistry } from '#test/support/npm-registry.ts';
@@ -231,6 +232,24 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
 
     // The broker does the rest, whatever the isolation.
     if (isolation === 'unshare') return;
+
+    test('has a span of each decision, without the host', async () => {
+      const { spans, end } = recordTracing();
+      try {
+        await curl(`http://api.example.com:${port}/hello`);
+        set('allowlist', 'api.example.com');
+        await curl(`http://api.example.com:${port}/hello`);
+      } finally {
+        end();
+      }
+      const decision = (made: string, failed: boolean) => ({
+        name: 'egress.decision',
+        attributes: { 'porthole.sandbox.id': id, 'porthole.egress.decision': made },
+        failed,
+      });
+      const decisions = spans.filter(({ name }) => name === 'egress.decision');
+      expect(decisions).toEqual([decision('deny', true), decision('allow', false)]);
+    });
 
     test('installs a package from the registry that the machine is configured for', async () => {
       set('packages');

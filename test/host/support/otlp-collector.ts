@@ -9,6 +9,9 @@ export interface ReceivedSpan {
   readonly name: string;
   /** As in the protocol: 1 internal, 2 server, 3 client. */
   readonly kind: number;
+  /** Nanoseconds, as text. */
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
   /** 2 is an error. */
   readonly status: { readonly code?: number; readonly message?: string };
   readonly attributes: Readonly<Record<string, unknown>>;

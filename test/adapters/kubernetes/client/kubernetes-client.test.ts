@@ -9,6 +9,7 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { KubernetesError } from '#adapters/kubernetes/client/kubernetes-error.ts';
 import { type FakeApiServer, startFakeApiServer } from '#test/doubles/api-server/fake-api-server.ts';
+import { recordTracing } from '#test/doubles/recorded-tracing.ts';
 import { collect } from '#test/support/collect.ts';
 
 const services = collection(SERVICES, 'previews');
@@ -49,6 +50,26 @@ describe('the Kubernetes client', () => {
     });
     expect(await failure(client.get(services, 'two'))).toMatchObject({ status: 404, reason: 'NotFound' });
     expect(await failure(client.create(services, service('UPPER')))).toMatchObject({ reason: 'Invalid' });
+  });
+
+  test('has a span of each call, without the name of an object', async () => {
+    const { spans, end } = recordTracing();
+    try {
+      await client.create(services, service('one'));
+      await failure(client.get(services, 'two'));
+    } finally {
+      end();
+    }
+    const span = (method: string, status: number, failed: boolean) => ({
+      name: `${method} services`,
+      attributes: {
+        'http.request.method': method,
+        'porthole.kubernetes.resource': 'services',
+        'http.response.status_code': status,
+      },
+      failed,
+    });
+    expect(spans).toEqual([span('POST', 201, false), span('GET', 404, true)]);
   });
 
   test('changes what a test lets it change, and nothing else', async () => {
