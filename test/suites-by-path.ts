@@ -60,7 +60,7 @@ export const LAST_SUITES: readonly (readonly string[])[] = [
   ['test/cluster/sandboxes-agent-sandbox.test.ts', 'test/cluster/warm-pool-agent-sandbox.test.ts'],
   ['test/cluster/faults/sandboxes.test.ts', 'test/cluster/faults/reaper.test.ts'],
   ['test/cluster/frameworks.test.ts'],
-  ['test/host/jaeger.test.ts'],
+  ['test/host/jaeger.test.ts', 'test/cluster/pod-trace.test.ts'],
   [
     'test/docker/host-contracts.test.ts',
     'test/docker/sandboxes.test.ts',

@@ -6,12 +6,9 @@ import { startTestHost } from '#test/support/in-process-host.ts';
 import { type Jaeger, startJaeger } from '#test/support/jaeger.ts';
 import { suite } from '#test/support/suite.ts';
 import { useVariables } from '#test/support/use-variables.ts';
-import { runTracedAgent } from './support/traced-agent.ts';
+import { GET_APP, RUN_COMMAND, runTracedAgent, START_PREVIEW } from './support/traced-agent.ts';
 
-const RUN_COMMAND = 'agent invoke_agent › agent execute_tool run_command › porthole POST /mcp';
-const START_PREVIEW = 'agent invoke_agent › agent execute_tool start_preview › porthole POST /mcp';
 const EXEC = `${RUN_COMMAND} › porthole sandbox.exec › porthole guest.exec`;
-const APP = 'agent invoke_agent › agent GET › porthole GET preview › shop GET /';
 
 suite('Jaeger', goMissing(), () => {
   let jaeger: Jaeger;
@@ -43,7 +40,7 @@ suite('Jaeger', goMissing(), () => {
           `${START_PREVIEW} › porthole approval.wait`,
           `${START_PREVIEW} › porthole preview.start › porthole SELECT runs`,
           `${START_PREVIEW} › porthole preview.readiness`,
-          `${APP} › shop load products`,
+          `${GET_APP} › porthole GET preview › shop GET / › shop load products`,
         ]);
         const guest = spans.get(EXEC);
         expect(traceparent).toBe(`00-${traceId}-${guest?.spanID}-01`);

@@ -1,12 +1,12 @@
 /**
  * `node test/browser/support/take-trace-picture.ts FOLDER`: takes the picture of
- * `docs/guides/telemetry.md`. The folder has the built user interface of Jaeger.
+ * `docs/guides/telemetry.md`, of an app in a pod of the test cluster. The folder has the built user
+ * interface of Jaeger.
  */
 import { join } from 'node:path';
-import { fetchRaw } from '#test/proxy/gateway-fixture.ts';
-import { runTracedAgent } from '#test/host/support/traced-agent.ts';
+import { traceAgentOnPods } from '#test/cluster/hosts/traced-pods.ts';
+import { GET_APP } from '#test/host/support/traced-agent.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
-import { startTestHost } from '#test/support/in-process-host.ts';
 import { startJaeger } from '#test/support/jaeger.ts';
 
 const PICTURE = join(import.meta.dirname, '../../../docs/guides/trace.png');
@@ -19,22 +19,10 @@ const [ui] = process.argv.slice(2);
 if (ui === undefined) throw new Error('Name the folder of the user interface of Jaeger.');
 if (chromiumMissing !== undefined) throw new Error(chromiumMissing);
 const jaeger = await startJaeger(ui);
-process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = jaeger.collector;
-process.env['OTEL_BSP_SCHEDULE_DELAY'] = '50';
-const porthole = await startTestHost({
-  OTEL_EXPORTER_OTLP_ENDPOINT: jaeger.collector,
-  PORTHOLE_PREVIEW_TRACES: 'true',
-});
 const browser = await launchChromium();
 try {
-  const { traceId } = await runTracedAgent(
-    porthole,
-    jaeger,
-    async ({ host, port, pathname }, headers) => (await fetchRaw(Number(port), host, pathname, headers)).body,
-  );
-  await jaeger.spans(traceId, [
-    'agent invoke_agent › agent GET › porthole GET preview › shop GET / › shop load products',
-  ]);
+  const { traceId } = await traceAgentOnPods(jaeger);
+  await jaeger.spans(traceId, [`${GET_APP} › shop GET / › shop load products`]);
   // Tall, so that the list has all rows.
   const page = await browser.newPage({ viewport: { width: 1280, height: 3_000 } });
   await page.goto(`${jaeger.url}/trace/${traceId}?uiEmbed=v0&uiTimelineHideMinimap=1`);
@@ -57,6 +45,5 @@ try {
   });
 } finally {
   await browser.close();
-  await porthole.end();
   await jaeger.end();
 }

@@ -10,6 +10,11 @@ import { TracedService } from '#test/support/traced-service.ts';
 import { approvalsAsked, decide } from './approvals.ts';
 import { makeRun } from './runs.ts';
 
+/** Paths of its spans, as Jaeger has them here. */
+export const RUN_COMMAND = 'agent invoke_agent › agent execute_tool run_command › porthole POST /mcp';
+export const START_PREVIEW = 'agent invoke_agent › agent execute_tool start_preview › porthole POST /mcp';
+export const GET_APP = 'agent invoke_agent › agent GET';
+
 const SHOP = join(import.meta.dirname, 'traced-shop.ts');
 const BUNDLER = join(import.meta.dirname, '../../../node_modules/.bin/rolldown');
 
