@@ -140,7 +140,6 @@ export interface Services {
   readonly authenticator: Authenticator;
   /** The running requests of this process. */
   readonly admission: Admission;
-  /** Wrong keys and tokens by address. */
   /** How long rows of the audit are kept, in milliseconds. */
   readonly auditRetentionMs: number;
   /** Refused requests, for the audit. */

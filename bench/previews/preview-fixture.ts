@@ -70,7 +70,12 @@ const NAMESPACES: Collection = { path: '/api/v1/namespaces', plural: 'namespaces
 const NONE: GuestAccess = { keys: { publicKeys: '', sign: () => undefined }, reach: 'address' };
 
 /** Serves every route: readiness has a separate benchmark. */
-const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app', problems: () => [] };
+const PROMPT: GatewayProbe = {
+  proxies: async () => ['proxy'],
+  ask: async () => 'app',
+  problems: () => [],
+  certificateEnds: () => undefined,
+};
 
 export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFixture> {
   const access = await readKubeconfig(kubeconfig);

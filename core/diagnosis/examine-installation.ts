@@ -1,8 +1,10 @@
 import type { Clock } from '#base/clock-and-ids.ts';
 import type { CatalogueImage } from '../images/image-store.ts';
+import type { GatewayState, PreviewPlane } from '../previews/preview-plane.ts';
 import type { Records } from '../records.ts';
 import type { Enforcement, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { WarmPool, WarmPoolStats } from '../sandboxes/warm-pool.ts';
+import type { DueWebhook, Webhook } from '../webhooks/webhook-store.ts';
 
 export const CHECK_STATES = ['ok', 'warning', 'failed'] as const;
 
@@ -25,9 +27,10 @@ const warning = (detail: string, remedy: string): Finding => ({ state: 'warning'
 const failed = (detail: string, remedy: string): Finding => ({ state: 'failed', detail, remedy });
 
 export interface ExamineInstallationDeps {
-  readonly records: Pick<Records, 'time' | 'capacity' | 'audit'>;
+  readonly records: Pick<Records, 'time' | 'capacity' | 'audit' | 'webhooks'>;
   readonly sandboxes: Pick<Sandboxes, 'inspect' | 'enforcement' | 'runsImage'>;
   readonly pool: Pick<WarmPool, 'stats'>;
+  readonly plane: Pick<PreviewPlane, 'examine'>;
   /** Undefined: there is no bucket for signed heads. */
   readonly archives: object | undefined;
   readonly clock: Clock;
@@ -56,8 +59,8 @@ const WITHIN_MS = 5_000;
 
 /** Examines everything at once. Changes nothing, and never rejects. */
 export async function examineInstallation(deps: ExamineInstallationDeps): Promise<readonly Check[]> {
-  const { records, sandboxes, pool, archives, clock, images, installationId, maxInstances, about, warnings } =
-    deps;
+  const { records, sandboxes, pool, plane, archives, clock, images, installationId, maxInstances } = deps;
+  const { about, warnings } = deps;
   const asked = askTime(records, clock);
   const checks: Readonly<Record<string, (signal: AbortSignal) => Promise<Finding | undefined>>> = {
     database: async () => databaseFinding((await asked).ms),
@@ -82,6 +85,11 @@ export async function examineInstallation(deps: ExamineInstallationDeps): Promis
       const [head] = archives === undefined ? [] : await records.audit.waitingHeads();
       return auditFinding(await records.audit.oldestLoose(), head?.at, clock.now());
     },
+    webhooks: async () => {
+      const [hooks, due] = await Promise.all([records.webhooks.list(undefined), records.webhooks.due()]);
+      return webhooksFinding(hooks, due, clock.now());
+    },
+    gateway: async (signal) => gatewayFinding(await plane.examine?.(signal), clock.now()),
     certificate: async () => certificateFinding(await about.certificateEnds(), clock.now()),
     disk: async () => diskFinding(await about.disk()),
   };
@@ -221,6 +229,50 @@ export function auditFinding(oldest: Date | undefined, head: Date | undefined, n
     );
   }
   return ok('every event is in the chain, or will be with the next pass');
+}
+
+/** A receiver that is away for longer does not just restart. */
+const FAILS_LONG_MS = 3_600_000;
+
+/** @param due the webhooks with something to send, the earliest first */
+export function webhooksFinding(
+  hooks: readonly Pick<Webhook, 'id' | 'failingAt' | 'disabledReason'>[],
+  [earliest]: readonly Pick<DueWebhook, 'dueAt'>[],
+  now: Date,
+): Finding | undefined {
+  if (hooks.length === 0) return undefined;
+  const late = earliest === undefined ? 0 : now.getTime() - earliest.dueAt.getTime();
+  if (late >= PASS_LATE_MS) {
+    return warning(
+      `a delivery waits since ${earliest?.dueAt.toISOString()}`,
+      'The scheduled pass does not run, or more happens than it delivers: look at its schedule and its logs.',
+    );
+  }
+  const failing = hooks.filter(
+    ({ failingAt, disabledReason }) =>
+      disabledReason !== null || (failingAt !== null && now.getTime() - failingAt.getTime() >= FAILS_LONG_MS),
+  );
+  if (failing.length === 0) return ok(`${hooks.length}, all delivered`);
+  return warning(
+    `${failing.length} of ${hooks.length} cannot be delivered, such as ${failing[0]?.id}`,
+    'Settings, Webhooks shows what their receivers answer: mend and enable them, or delete them.',
+  );
+}
+
+export function gatewayFinding(state: GatewayState | undefined, now: Date): Finding | undefined {
+  if (state === undefined) return undefined;
+  const { addresses, problems, certificateEnds } = state;
+  if (problems.length > 0) {
+    return failed(problems.join(' '), 'porthole doctor --gateway tries it with a pod and a route.');
+  }
+  const detail = `answers at ${addresses} ${addresses === 1 ? 'address' : 'addresses'}`;
+  const certificate = certificateFinding(certificateEnds, now);
+  if (certificate === undefined) return ok(detail);
+  return {
+    ...certificate,
+    detail: `${detail}, certificate ${certificate.detail}`,
+    remedy: certificate.remedy && "Renew the certificate of the Gateway's listener.",
+  };
 }
 
 /** Certificates of ACME are renewed 30 days before their end. */

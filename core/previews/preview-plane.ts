@@ -113,6 +113,16 @@ export interface PreviewFilter {
   readonly dueBefore?: Date | undefined;
 }
 
+/** What the gateway of previews answers to this process. */
+export interface GatewayState {
+  /** Addresses that were asked. */
+  readonly addresses: number;
+  /** What is wrong, each with the setting to change. */
+  readonly problems: readonly string[];
+  /** @default - the gateway was asked without TLS */
+  readonly certificateEnds: Date | undefined;
+}
+
 /**
  * Stores previews. One preview a token: the name is derived from the token, so the store serialises
  * concurrent opens. Foreign or unreadable objects are never returned and never changed.
@@ -196,6 +206,9 @@ export interface PreviewPlane {
    * signal aborts.
    */
   lastUsed(preview: Preview, signal?: AbortSignal): Promise<Date | undefined>;
+
+  /** Asks the gateway. Absent if this process has no address of it. */
+  readonly examine?: ((signal: AbortSignal) => Promise<GatewayState>) | undefined;
 
   /** Deletes it. Returns false if it is already deleted or a precondition fails. */
   close(

@@ -139,6 +139,20 @@ suite('previews through the guest', missing(), () => {
     60_000,
   );
 
+  const gatewayCheck = async ({ porthole }: ClusterHost) => {
+    const { checks } = (await porthole.call('GET', '/api/installation/checks')).json<{
+      checks: { name: string }[];
+    }>();
+    return checks.find(({ name }) => name === 'gateway');
+  };
+
+  test('is asked by the checks of the installation', async () => {
+    expect(await gatewayCheck(opened)).toMatchObject({
+      state: 'ok',
+      detail: expect.stringMatching(/^answers at 1 address, certificate valid until 20/),
+    });
+  });
+
   test('names the setting for a gateway that is not trusted, at once', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'porthole-authority-'));
     try {
@@ -159,6 +173,7 @@ suite('previews through the guest', missing(), () => {
           warnings: string[];
         }>();
         expect([ok, warnings]).toEqual([true, [UNTRUSTED]]);
+        expect(await gatewayCheck(own)).toMatchObject({ state: 'failed', detail: UNTRUSTED });
       } finally {
         await own.end();
       }

@@ -14,7 +14,7 @@ export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane 
   const around = <
     M extends Exclude<
       keyof PreviewPlane,
-      'hasUrls' | 'needsOpenAddress' | 'seesTraffic' | 'urlOf' | 'ports' | 'list' | 'setAttached'
+      'hasUrls' | 'needsOpenAddress' | 'seesTraffic' | 'urlOf' | 'ports' | 'list' | 'setAttached' | 'examine'
     >,
   >(
     method: M,

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { ROUTE_RESPONSE_HEADERS } from '#constructs/names.ts';
 
 export interface GatewayProbeOptions {
@@ -54,6 +55,8 @@ export interface GatewayProbe {
   ask(proxy: string, hostname: string, signal: AbortSignal): Promise<Answerer>;
   /** Why proxies could not be asked the last time, with the setting to change. */
   problems(): readonly string[];
+  /** End of the certificate of the last answer. Undefined without TLS or an answer. */
+  certificateEnds(): Date | undefined;
 }
 
 /** Connect timeout, in milliseconds. */
@@ -62,6 +65,7 @@ const CONNECT_MS = 1_000;
 export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOptions): GatewayProbe {
   /** By proxy. */
   const problems = new Map<string, string>();
+  let certificateEnds: Date | undefined;
   const fail = (proxy: string, problem: string): void => {
     if (problems.get(proxy) === problem) return;
     problems.set(proxy, problem);
@@ -83,6 +87,7 @@ export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOpti
     },
 
     problems: () => [...new Set(problems.values())],
+    certificateEnds: () => certificateEnds,
 
     ask: (proxy, hostname, signal) =>
       new Promise((resolve, reject) => {
@@ -117,6 +122,10 @@ export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOpti
         });
         outgoing.once('response', (response) => {
           problems.delete(proxy);
+          if (tls !== undefined) {
+            const { valid_to: end } = (response.socket as TLSSocket).getPeerCertificate();
+            certificateEnds = new Date(end);
+          }
           // Only the head is needed.
           resolve(answerer(response));
           response.destroy();

@@ -249,6 +249,21 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     isAmongFirst: (preview, places, of = 'runId', signal) =>
       inPorthole(() => isAmongFirst(store, preview, places, of, signal)),
 
+    examine:
+      probe &&
+      (async (signal) => {
+        const proxies = await probe.proxies();
+        const asked = await Promise.all(
+          proxies.map((proxy) => probe.ask(proxy, `porthole-doctor.${usual.zone}`, signal)),
+        );
+        const isBroken = asked.some((answerer) => answerer === 'unreachable' || answerer === 'untrusted');
+        return {
+          addresses: proxies.length,
+          problems: proxies.length === 0 || isBroken ? probe.problems() : [],
+          certificateEnds: probe.certificateEnds(),
+        };
+      }),
+
     sweep: (now, signal) => inPorthole(() => collectPartial(store, now, signal)),
   };
 }

@@ -45,6 +45,7 @@ export function promptGateway(server: FakeApiServer): GatewayProbe {
   return {
     proxies: async () => ['proxy'],
     problems: () => [],
+    certificateEnds: () => undefined,
     async ask(_proxy, hostname): Promise<Answerer> {
       const host = parsePreviewHost(hostname, ZONE);
       const name = host.kind === 'token' ? previewName(host.token) : '';

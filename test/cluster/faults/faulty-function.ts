@@ -62,7 +62,12 @@ export interface FaultyFunctionOptions extends Timeouts {
 }
 
 /** Serves at once: the probes of a start that waits for a gateway have separate tests. */
-const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app', problems: () => [] };
+const PROMPT: GatewayProbe = {
+  proxies: async () => ['proxy'],
+  ask: async () => 'app',
+  problems: () => [],
+  certificateEnds: () => undefined,
+};
 
 export async function faultyFunction(options: FaultyFunctionOptions): Promise<FaultyFunction> {
   const { access, previewSettings, records, runId, tryTimeoutMs, callTimeoutMs, startTimeoutMs } = options;

@@ -8,21 +8,38 @@ import {
   diskFinding,
   type ExamineInstallationDeps,
   examineInstallation,
+  gatewayFinding,
   imagesFinding,
   isolationFinding,
   poolFinding,
+  webhooksFinding,
 } from '#core/diagnosis/examine-installation.ts';
 import { PortholeError } from '#base/errors.ts';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
+import type { GatewayState } from '#core/previews/preview-plane.ts';
+import type { Webhook } from '#core/webhooks/webhook-store.ts';
 
 const NOON = new Date('2026-06-01T12:00:00.000Z');
 const later = (ms: number) => new Date(NOON.getTime() + ms);
-const DAY = 24 * 3_600_000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 const GIB = 2 ** 30;
 const ENFORCED = { cpu: 'a', memoryMb: 'a', diskMb: 'a', network: 'a', processes: 'a', systemCalls: 'a' };
 const pool = (warm: number, warmTarget: number) => ({
   warm,
   config: { warmTarget, refreshInterval: 1, maxInstances: 0, scaleBatchSize: 1 },
+});
+const hook = (change: Partial<Webhook> = {}) => ({
+  id: 'whk_1',
+  failingAt: null,
+  disabledReason: null,
+  ...change,
+});
+const gateway = (change: Partial<GatewayState> = {}) => ({
+  addresses: 2,
+  problems: [],
+  certificateEnds: undefined,
+  ...change,
 });
 
 test.each([
@@ -63,6 +80,40 @@ test.each([
   ['a certificate', certificateFinding(later(60 * DAY), NOON), 'ok', 'valid until 2026-07-31T12:00:00.000Z'],
   ['one that was not renewed', certificateFinding(later(20 * DAY), NOON), 'warning', undefined],
   ['one that ended', certificateFinding(later(-1), NOON), 'failed', 'ended 2026-06-01T11:59:59.999Z'],
+  ['webhooks', webhooksFinding([hook()], [{ dueAt: later(60_000) }], NOON), 'ok', '1, all delivered'],
+  [
+    'a receiver that restarts',
+    webhooksFinding([hook({ failingAt: later(-60_000) })], [], NOON),
+    'ok',
+    undefined,
+  ],
+  [
+    'a receiver that is away',
+    webhooksFinding([hook(), hook({ failingAt: later(-2 * HOUR) })], [], NOON),
+    'warning',
+    '1 of 2 cannot be delivered, such as whk_1',
+  ],
+  ['a disabled webhook', webhooksFinding([hook({ disabledReason: 'gone' })], [], NOON), 'warning', undefined],
+  [
+    'a delivery that no pass has sent',
+    webhooksFinding([hook()], [{ dueAt: later(-HOUR) }], NOON),
+    'warning',
+    'a delivery waits since 2026-06-01T11:00:00.000Z',
+  ],
+  ['a gateway without TLS', gatewayFinding(gateway(), NOON), 'ok', 'answers at 2 addresses'],
+  [
+    'a gateway',
+    gatewayFinding(gateway({ addresses: 1, certificateEnds: later(60 * DAY) }), NOON),
+    'ok',
+    'answers at 1 address, certificate valid until 2026-07-31T12:00:00.000Z',
+  ],
+  [
+    'its old certificate',
+    gatewayFinding(gateway({ certificateEnds: later(DAY) }), NOON),
+    'warning',
+    undefined,
+  ],
+  ['a gateway that is away', gatewayFinding(gateway({ problems: ['Away.'] }), NOON), 'failed', 'Away.'],
   ['a disk', diskFinding({ free: 90 * GIB, total: 100 * GIB }), 'ok', '90.0 of 100 GiB free'],
   ['a disk that is nearly full', diskFinding({ free: GIB, total: 100 * GIB }), 'warning', undefined],
   ['a large disk with some room', diskFinding({ free: 6 * GIB, total: 1_000 * GIB }), 'ok', undefined],
@@ -73,12 +124,15 @@ test.each([
 });
 
 test('says nothing of what an installation does not have', () => {
-  expect([imagesFinding([], 0), poolFinding(pool(0, 0)), certificateFinding(undefined, NOON)]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-  ]);
-  expect(diskFinding(undefined)).toBeUndefined();
+  const found = [
+    imagesFinding([], 0),
+    poolFinding(pool(0, 0)),
+    certificateFinding(undefined, NOON),
+    diskFinding(undefined),
+    webhooksFinding([], [], NOON),
+    gatewayFinding(undefined, NOON),
+  ];
+  expect(found).toEqual(found.map(() => undefined));
 });
 
 describe('an installation', () => {
@@ -88,12 +142,14 @@ describe('an installation', () => {
       time: () => Promise.resolve(NOON),
       capacity: { countWanted: () => Promise.resolve(1) },
       audit: { oldestLoose: () => Promise.resolve(undefined) },
+      webhooks: { list: () => Promise.resolve([]), due: () => Promise.resolve([]) },
     },
     sandboxes: {
       inspect: () => Promise.resolve({ state: 'absent', podName: '' }),
       enforcement: () => Promise.resolve(ENFORCED),
       runsImage: () => Promise.resolve(true),
     },
+    plane: {},
     pool: { stats: () => Promise.resolve({ ...pool(0, 0), assigned: 0, total: 0, maxInstances: null }) },
     clock: { now: () => NOON },
     images: SHIPPED_IMAGES,

@@ -58,6 +58,7 @@ function scene({
     probe: proxies && {
       proxies: async () => Object.keys(proxies),
       problems: () => [PROBLEM],
+      certificateEnds: () => undefined,
       async ask(proxy, hostname) {
         expect(hostname).toBe('calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa-preview.preview.test');
         const at = performance.now() - startedAt;

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
@@ -145,6 +146,7 @@ describe('a probe', () => {
       const { ask, failures, probe } = await gateway('ours');
       expect(await ask('a-preview.preview.test')).toBe('app');
       expect([failures, probe.problems()]).toEqual([[], []]);
+      expect(probe.certificateEnds()).toEqual(new Date(new X509Certificate(issued.certificate).validTo));
     });
 
     test.each<[string, string | undefined, string, RegExp]>([
