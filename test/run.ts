@@ -218,9 +218,13 @@ function lastChunks(withCluster: boolean, leftOut: readonly string[]): string[][
   );
 }
 
-/** With `PORTHOLE_TEST_MINUTES`, as in CI, no chunk of `LAST_SUITES` begins later than that. */
+/**
+ * With `PORTHOLE_TEST_MINUTES`, as in CI, no chunk of `LAST_SUITES` begins later than that, and no
+ * chunk at all this much later: what has begun must end before CI is killed.
+ */
 const LATE_AFTER_MS = Number(process.env['PORTHOLE_TEST_MINUTES'] ?? Number.POSITIVE_INFINITY) * 60_000;
-const isLate = () => performance.now() > LATE_AFTER_MS;
+const GRACE_MS = 6 * 60_000;
+const isLate = (grace = 0) => performance.now() > LATE_AFTER_MS + grace;
 
 /**
  * Each lane takes the next chunk once it is done with one. The shared cluster is paused as soon as
@@ -255,13 +259,14 @@ async function runInLanes(
   };
   const lane = async (): Promise<void> => {
     for (;;) {
+      if (isLate(GRACE_MS)) return;
       const chunk = take(left) ?? (isLate() ? undefined : take(leftForLast));
       if (chunk === undefined) return;
       await runChunk(chunk);
     }
   };
   const idleLane = async ({ share, nicer, takes }: typeof THIRD): Promise<void> => {
-    while (left.at(-1)?.every(takes)) {
+    while (left.at(-1)?.every(takes) && !isLate(GRACE_MS)) {
       if ((await idleShare(IDLE_MS)) < share) continue;
       const chunk = left.at(-1)?.every(takes) ? left.pop() : undefined;
       if (chunk !== undefined) await runChunk(chunk, nicer);
@@ -274,7 +279,7 @@ async function runInLanes(
   } finally {
     signalMachine(sharedFixture().runFolder, 'SIGCONT');
   }
-  const dropped = leftForLast.flat();
+  const dropped = [...left, ...leftForLast].flat();
   for (const file of dropped)
     process.stdout.write(`left out: ${relative(ROOT, file)}: the machine is too slow for all suites\n`);
   const counted = new Set([...dropped, ...readTallies().map(({ file }) => file)]);
