@@ -62,8 +62,10 @@ class UsageCounter {
   #cpuMs = 0;
   #byteMs = 0;
   #memoryBytes = 0;
+  readonly #previewBytes: (() => number) | undefined;
 
-  constructor() {
+  constructor(previewBytes: (() => number) | undefined) {
+    this.#previewBytes = previewBytes;
     const { cpuMs, memoryBytes } = readNow();
     this.#cpuMs = cpuMs;
     this.#memoryBytes = memoryBytes;
@@ -78,6 +80,7 @@ class UsageCounter {
       seconds: this.#at / 1_000,
       cpu_s: this.#cpuMs / 1_000,
       memory_gib_s: this.#byteMs / GIB_MS,
+      preview_bytes: this.#previewBytes?.(),
     };
   }
 
@@ -91,12 +94,20 @@ class UsageCounter {
   }
 }
 
-/** `/v1/usage`. @param memoryMb the limit, where the cgroup is not visible */
-export function usageRoutes(workspace: string, memoryMb: number | undefined): Routes<Handler> {
+/**
+ * `/v1/usage`.
+ * @param memoryMb the limit, where the cgroup is not visible
+ * @param previewBytes of all previews; undefined: the guest serves none
+ */
+export function usageRoutes(
+  workspace: string,
+  memoryMb: number | undefined,
+  previewBytes: (() => number) | undefined,
+): Routes<Handler> {
   const sample = () => ({ at: performance.now(), cpuMs: readNow().cpuMs });
   let recent: ReturnType<typeof sample> | undefined;
   let before: ReturnType<typeof sample> | undefined;
-  const counter = new UsageCounter();
+  const counter = new UsageCounter(previewBytes);
   return {
     'GET /v1/usage/total': (_request, response) => sendJson(response, 200, counter.total()),
     'GET /v1/usage': async (_request, response) => {

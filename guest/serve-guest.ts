@@ -24,6 +24,7 @@ import {
   proxyEnvironment,
   readBrokerHeader,
 } from '../protocol/guest/network.ts';
+import type { ServedPreviews } from './preview/serve-previews.ts';
 import type { StartedBy } from '../protocol/guest/processes-protocol.ts';
 import type { GuestSettings } from '../protocol/guest/settings-protocol.ts';
 import type { CommandStarter } from './start-command.ts';
@@ -126,10 +127,11 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     processes: processRoutes(),
     expire: processRoutes(),
     servers: serverRoutes(),
-    previews,
+    previews: previews?.routes ?? {},
     details: detailRoutes(details),
     runs: async () => (await loadRoutes()).runRoutes(env['HOME']),
-    usage: async () => (await import('./sandbox-usage.ts')).usageRoutes(workspace, settings.memoryMb),
+    usage: async () =>
+      (await import('./sandbox-usage.ts')).usageRoutes(workspace, settings.memoryMb, previews?.bytes),
     state: snapshots,
     ...(socketFile !== undefined && { snapshot: snapshots, identity: snapshots }),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
@@ -286,8 +288,8 @@ async function startNetwork(
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Loads the proxy only if the guest is the upstream of previews. */
-async function startPreviews({ previews, workspace }: GuestSettings): Promise<Routes<Handler>> {
-  if (previews === undefined) return {};
+async function startPreviews({ previews, workspace }: GuestSettings): Promise<ServedPreviews | undefined> {
+  if (previews === undefined) return undefined;
   const { servePreviews } = await import('./preview/serve-previews.ts');
   return servePreviews(previews, workspace);
 }

@@ -108,7 +108,11 @@ async function readProcesses(
   if (cpu !== undefined)
     readings.push({ ...common, source: `cgroup:${cpu.counter}`, startedAt, counted: { vcpuS: cpu.seconds } });
   if (total !== undefined) {
-    const counted = { memoryGibS: total.memory_gib_s, ...(cpu === undefined && { vcpuS: total.cpu_s }) };
+    const counted = {
+      memoryGibS: total.memory_gib_s,
+      ...(cpu === undefined && { vcpuS: total.cpu_s }),
+      ...(total.preview_bytes !== undefined && { previewBytes: total.preview_bytes }),
+    };
     readings.push({ ...common, source: `guest:${total.id}`, startedAt, counted });
   }
   return readings;

@@ -28,6 +28,7 @@ const MAX_BYTES = 1024 * 1024;
 export class OpenPreviews {
   readonly #file: string;
   readonly #byHost = new Map<string, OpenPreview>();
+  #bytes = 0;
 
   /**
    * @param file stores them, so that previews outlive a replaced pod as the workspace does. Its
@@ -36,6 +37,19 @@ export class OpenPreviews {
    */
   constructor(file: string) {
     this.#file = file;
+  }
+
+  /** Of all previews since the start, in both directions. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  count(host: string, fromVisitor: number, toVisitor: number): void {
+    const preview = this.find(host);
+    if (preview === undefined) return;
+    preview.bytesIn += fromVisitor;
+    preview.bytesOut += toVisitor;
+    this.#bytes += fromVisitor + toVisitor;
   }
 
   /**

@@ -99,12 +99,7 @@ export function createPreviewListener(
     metrics: {
       answered: nothing,
       upgrades: nothing,
-      bytes(fromClient, toClient, { token }) {
-        const preview = previews.find(hostOf(token));
-        if (preview === undefined) return;
-        preview.bytesIn += fromClient;
-        preview.bytesOut += toClient;
-      },
+      bytes: (fromClient, toClient, { token }) => previews.count(hostOf(token), fromClient, toClient),
     },
   });
   return {

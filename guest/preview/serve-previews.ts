@@ -18,6 +18,12 @@ const KEEP_ALIVE_MS = 3_900_000;
 /** Below a minute, for which the kernel remembers a closed connection. */
 const CONNECTIONS_EVERY_MS = 10_000;
 
+export interface ServedPreviews {
+  readonly routes: Routes<Handler>;
+  /** Bytes of all previews since the start, in both directions. */
+  readonly bytes: () => number;
+}
+
 const publicHost = z.string().check(z.minLength(1), z.maxLength(260));
 
 /**
@@ -27,7 +33,7 @@ const publicHost = z.string().check(z.minLength(1), z.maxLength(260));
 export async function servePreviews(
   { port: ownPort, host }: { readonly port: number; readonly host?: string | undefined },
   workspace: string,
-): Promise<Routes<Handler>> {
+): Promise<ServedPreviews> {
   const previews = new OpenPreviews(join(workspace, '.porthole', 'previews.json'));
   const listener = createPreviewListener(previews, connectLoopback);
   const server = createStrictServer(listener, { ...strictServerOptions, keepAliveTimeout: KEEP_ALIVE_MS });
@@ -49,7 +55,7 @@ export async function servePreviews(
     // Commands and files must work without it.
     process.stderr.write(`Port ${ownPort} is taken, so no preview is served: ${String(error)}\n`);
   }
-  return {
+  const routes: Routes<Handler> = {
     'GET /v1/previews': (_request, response) => sendJson(response, 200, previews.answer()),
 
     async 'PUT /v1/previews/{port}'(request, response, { params }) {
@@ -75,4 +81,5 @@ export async function servePreviews(
       sendJson(response, 200, previews.answer());
     },
   };
+  return { routes, bytes: () => previews.bytes };
 }

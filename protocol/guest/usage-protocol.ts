@@ -29,6 +29,8 @@ export const usageTotal = z.object({
   cpu_s: z.number().check(z.nonnegative()),
   /** GiB seconds of memory, as `memory_bytes` above. */
   memory_gib_s: z.number().check(z.nonnegative()),
+  /** Bytes of previews that it serves, in both directions. Absent: it serves none. */
+  preview_bytes: z.optional(bytes),
 });
 
 export type UsageTotal = z.infer<typeof usageTotal>;

@@ -146,6 +146,20 @@ suite('previews through the guest', missing(), () => {
     return checks.find(({ name }) => name === 'gateway');
   };
 
+  test('counts what its visitors transfer as usage', async () => {
+    const visited = await makeRun(opened.porthole);
+    const { url } = await serve(3130, '127.0.0.1', visited);
+    await visitor.page(url);
+    await opened.porthole.host.lifecycle();
+    const { usage } = (await call('GET', `/v1/usage?by=sandbox&sandbox=${visited.sandboxId}`)).json<{
+      usage: { preview_bytes: number; memory_gib_s: number }[];
+    }>();
+    expect(usage).toEqual([expect.objectContaining({ sandbox: visited.sandboxId })]);
+    expect(usage[0]?.preview_bytes).toBeGreaterThan(10);
+    expect(usage[0]?.memory_gib_s).toBeGreaterThan(0);
+    await call('DELETE', `/v1/sandbox/${visited.sandboxId}`);
+  }, 60_000);
+
   test('is asked by the checks of the installation', async () => {
     expect(await gatewayCheck(opened)).toMatchObject({
       state: 'ok',

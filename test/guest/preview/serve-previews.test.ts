@@ -10,6 +10,7 @@ import {
   openPreviewsAnswer,
 } from '#protocol/guest/previews-protocol.ts';
 import { fetchRaw, freePort, openRaw } from '#test/proxy/gateway-fixture.ts';
+import { usageTotal } from '#protocol/guest/usage-protocol.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 
 const CONSOLE = 'https://console.example.test';
@@ -121,10 +122,13 @@ describe('the guest', () => {
     expect((await call('GET', '/v1/previews')).previews).toEqual([
       { port: appPort, host: publicHost, idle_ms: null, bytes_in: 0, bytes_out: 0 },
     ]);
+    const total = async () => guest.client.json('GET', '/v1/usage/total', usageTotal);
+    const before = await total();
     await listens('127.0.0.1', (_, res) => res.end('twelve bytes'));
     await get();
     const [usage] = (await call('GET', '/v1/previews')).previews;
     expect(usage).toMatchObject({ bytes_in: 0, bytes_out: 12 });
+    expect((await total()).preview_bytes).toBe((before.preview_bytes ?? 0) + 12);
     expect(usage?.idle_ms).toBeLessThan(5_000);
   });
 
