@@ -78,9 +78,10 @@ const ACTIONS: Readonly<Record<string, (context: Context) => Promise<number>>> =
 
 export const webhooksCommand: CommandSpec = {
   name: 'webhooks',
-  usage: '[list|create|test|rotate|enable|delete|deliveries|redeliver] [webhook|url] [delivery]',
+  usage: '[action] [webhook|url] [delivery]',
   summary: 'list, make and end webhooks, and see what they delivered',
-  details: 'create and rotate print the secret once. deliveries prints the newest 100.',
+  details:
+    'Actions: list, create, test, rotate, enable, delete, deliveries and redeliver. create and rotate print the secret once. deliveries prints the newest 100.',
   options: {
     event: {
       type: 'string',
