@@ -184,6 +184,20 @@ const looksOf = (where: (typeof PLACES)[number]) => () => {
     LIMIT,
   );
 
+  test('counts its time as usage', async () => {
+    const began = performance.now();
+    const counted = async (): Promise<number> => {
+      await porthole.host.lifecycle();
+      const answer = await porthole.call('GET', `/v1/usage?by=run&run=${opened.runId}`);
+      return answer.json<{ usage: { look_s: number }[] }>().usage[0]?.look_s ?? 0;
+    };
+    const before = await counted();
+    await check('/ok/static');
+    const after = await counted();
+    expect(after).toBeGreaterThan(before);
+    expect(after - before).toBeLessThan((performance.now() - began) / 1_000);
+  });
+
   test('maps an error to the line of its source', async () => {
     const { summary } = await check('/uncaught');
     expect(summary).toMatch(/^broken: Uncaught TypeError: .* \(src\/total\.ts:7:4\)$/);

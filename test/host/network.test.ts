@@ -61,6 +61,22 @@ suite('the network of a sandbox', missingFor('bubblewrap'), () => {
     expect(internet.tunnels).toEqual(['deb.debian.org:80']);
   });
 
+  test('has the bytes that a sandbox sends in its usage', async () => {
+    const sent = async (): Promise<number> => {
+      await porthole.host.lifecycle();
+      const path = `/v1/usage?by=sandbox&sandbox=${run.sandboxId}`;
+      const answer = await porthole.call('GET', path, { token: ALICE });
+      return answer.json<{ usage: { egress_bytes: number }[] }>().usage[0]?.egress_bytes ?? 0;
+    };
+    const before = await sent();
+    const script = 'head -c 300000 /dev/zero | curl -sS -p -m 30 --data-binary @- http://deb.debian.org/';
+    await execute(porthole, run.sandboxId, ['sh', '-c', script], { token: ALICE });
+    // A connection counts once it has ended.
+    while ((await sent()) < before + 300_000);
+    // With the headers of the request.
+    expect(await sent()).toBeLessThan(before + 301_000);
+  });
+
   test.each([
     [{ allow: ['10.0.0.1'] }, 400, '"10.0.0.1": an address'],
     [{ allow: ['*'] }, 400, '"*": a * replaces'],

@@ -24,19 +24,21 @@ export class CgroupCounters {
     return { vcpu_s: seconds, memory_gib_s: this.#byteMs / GIB_MS };
   }
 
-  read(): void {
+  /** Returns false if there is no cgroup at present. */
+  read(): boolean {
     let cpu = readCpuTime(this.#folders);
     if (cpu === undefined) {
       this.#folders = this.#find();
       cpu = readCpuTime(this.#folders);
     }
-    if (cpu === undefined) return;
+    if (cpu === undefined) return false;
     const { counter, seconds } = cpu;
     this.#seconds.set(counter, seconds);
     const [at, bytes] = [performance.now(), readMemory(this.#folders) ?? 0];
     if (this.#last?.counter === counter)
       this.#byteMs += ((bytes + this.#last.bytes) / 2) * (at - this.#last.at);
     this.#last = { counter, at, bytes };
+    return true;
   }
 }
 
