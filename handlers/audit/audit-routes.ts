@@ -5,7 +5,7 @@ import { ocsfAuditEvent } from '#core/audit/ocsf-audit-event.ts';
 import { sealAudit } from '#core/audit/seal-audit.ts';
 import { AUDIT_EVENT_TYPES } from '#protocol/audit-event-types.ts';
 import { pageQuery } from '../http/read-input.ts';
-import { requireAdmin } from '../sandboxes/warm-pool-routes.ts';
+import { requireAdmin } from '../http/require-admin.ts';
 import { defineRoute, json, jsonLines } from '../route.ts';
 
 const Person = z.object({ user: z.string(), org: z.string() });

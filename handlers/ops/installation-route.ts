@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CHECK_STATES, examineInstallation } from '#core/diagnosis/examine-installation.ts';
-import { requireAdmin } from '../sandboxes/warm-pool-routes.ts';
+import { requireAdmin } from '../http/require-admin.ts';
 import { defineRoute, json, VERSION } from '../route.ts';
 
 const InstallationDto = z

@@ -3,7 +3,7 @@ import { PortholeError } from '#base/errors.ts';
 import { blockPreviews } from '#core/previews/block-previews.ts';
 import type { PreviewBlock } from '#core/previews/access-store.ts';
 import { defineRoute, json } from '../route.ts';
-import { requireAdmin } from '../sandboxes/warm-pool-routes.ts';
+import { requireAdmin } from '../http/require-admin.ts';
 
 const BLOCKS = '/v1/preview-blocks';
 const MAX_BLOCKS = 1_000;

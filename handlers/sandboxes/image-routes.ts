@@ -3,7 +3,7 @@ import { deleteImage, listImages, putImage } from '#core/images/image-catalogue.
 import type { CatalogueImage } from '#core/images/image-store.ts';
 import { defineRoute, json } from '../route.ts';
 import { ImageFields, ImageName, toCatalogueImage } from '#protocol/settings/image-schemas.ts';
-import { requireAdmin } from './warm-pool-routes.ts';
+import { requireAdmin } from '../http/require-admin.ts';
 
 const deleteImageRoute = defineRoute('deleteImage', 'DELETE', '/api/images/{name}', {
   tag: 'Images',

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Person } from '#core/callers.ts';
-import { PortholeError } from '#base/errors.ts';
+import { requireAdmin } from '../http/require-admin.ts';
 import { defineRoute, json } from '../route.ts';
 import { OkResponse } from './sandbox-path.ts';
 
@@ -30,15 +29,6 @@ const getPoolStatsRoute = defineRoute('getPoolStats', 'GET', '/v1/pool/stats', {
   },
 });
 
-/**
- * @throws PortholeError `forbidden` for callers other than admins and the service: the pool is
- * shared by everyone
- */
-export function requireAdmin(person: Person, action: string, what = 'the pool'): void {
-  if (person.admin) return;
-  throw new PortholeError('forbidden', `Only an admin can ${action}: ${what} is shared.`);
-}
-
 const primePoolRoute = defineRoute('primePool', 'POST', '/v1/pool/prime', {
   tag: 'Pool',
   summary: 'Start the warm pool',
@@ -48,7 +38,7 @@ const primePoolRoute = defineRoute('primePool', 'POST', '/v1/pool/prime', {
   responses: { 200: { description: 'The pool is being filled', schema: OkResponse } },
   errors: ['exec_transport_error'],
   async handle({ person }, { pool }) {
-    requireAdmin(person, 'prime the pool');
+    requireAdmin(person, 'prime the pool', 'the pool');
     await pool.prime();
     return json(200, { ok: true });
   },
@@ -62,7 +52,7 @@ const shutdownPrewarmedRoute = defineRoute('shutdownPrewarmed', 'POST', '/v1/poo
   responses: { 200: { description: 'They are gone', schema: OkResponse } },
   errors: ['exec_transport_error'],
   async handle({ person }, { pool }) {
-    requireAdmin(person, 'shut down what is kept ready');
+    requireAdmin(person, 'shut down what is kept ready', 'the pool');
     await pool.drain();
     return json(200, { ok: true });
   },
