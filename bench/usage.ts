@@ -114,9 +114,10 @@ function cgroupOf(mark: string): readonly string[] {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
       if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(mark)) continue;
-      return readHierarchies(mountinfo, readFileSync(`/proc/${pid}/cgroup`, 'utf8')).map(
-        ({ folder }) => folder,
-      );
+      const cgroup = readFileSync(`/proc/${pid}/cgroup`, 'utf8');
+      // A process that is just ending is in the root.
+      if (!/^\d+:.*cpu.*:\/.+$|^0::\/.+$/m.test(cgroup)) continue;
+      return readHierarchies(mountinfo, cgroup).map(({ folder }) => folder);
     } catch {
       // The process has ended.
     }
