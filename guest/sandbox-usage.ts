@@ -52,7 +52,7 @@ const MIN_MS = 1_000;
 const FIRST_MS = 200;
 
 /** Milliseconds between two looks at the memory. */
-const MEMORY_EVERY_MS = 10_000;
+const MEMORY_EVERY_MS = 5_000;
 const GIB_MS = 2 ** 30 * 1_000;
 
 /** What the sandbox has used since the guest's start. Before the first look, as at the first. */

@@ -119,6 +119,9 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     (await loadRoutes()).processRoutes((await work()).processes, by);
   const serverRoutes = (by?: StartedBy) => async () =>
     (await loadRoutes()).serverRoutes((await work()).servers, by);
+  const usage = onceOpen(async () =>
+    (await import('./sandbox-usage.ts')).usageRoutes(workspace, settings.memoryMb, previews?.bytes),
+  );
   const routes = new Router<Handler>({
     health,
     events: eventRoutes,
@@ -130,8 +133,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     previews: previews?.routes ?? {},
     details: detailRoutes(details),
     runs: async () => (await loadRoutes()).runRoutes(env['HOME']),
-    usage: async () =>
-      (await import('./sandbox-usage.ts')).usageRoutes(workspace, settings.memoryMb, previews?.bytes),
+    usage,
     state: snapshots,
     ...(socketFile !== undefined && { snapshot: snapshots, identity: snapshots }),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
@@ -173,6 +175,8 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   };
   await listenForHost();
   declared?.startDeclared();
+  // It counts from then on. A failure shows at the first request for it.
+  setTimeout(() => void usage().catch(() => undefined), COUNTS_AFTER_MS).unref();
   // No previews and no files: those requests are authorized outside, so commands inside get
   // neither.
   const inside = new Router<Handler>({
@@ -191,6 +195,9 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   void listenInside(own, state);
   return { server, endCommands: () => commands?.endAll() };
 }
+
+/** Milliseconds after which usage is counted: the first commands come first. */
+const COUNTS_AFTER_MS = 500;
 
 /**
  * Open connections of the sandbox's own commands: descriptors must be left for the host's calls.
