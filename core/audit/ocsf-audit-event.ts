@@ -101,7 +101,7 @@ const REDACTED = {
 } as const;
 
 function activityOf(type: AuditRow['type'], isDenied: boolean): OcsfCode {
-  const activity = isDenied ? null : ACTIVITIES[/[a-z]+$/.exec(type)?.[0] ?? ''];
+  const activity = isDenied ? null : ACTIVITIES[type.split(/[._]/).at(-1) ?? ''];
   return activity === null ? [OTHER, type] : (activity ?? UPDATE);
 }
 
