@@ -48,9 +48,17 @@ export function CountedUsage() {
       <Problem words={problem} onRetry={reload} />
       {value?.usage.length === 0 && <p className="quiet">No usage yet. It is counted once a minute.</p>}
       {value !== undefined && value.usage.length > 0 && (
-        <table className="list stacks">
+        <table className="list">
           <TableHead
-            columns={[name, 'vCPU s', 'Memory GiB s', 'Disk GiB s', 'Egress', 'Previews', 'Looks s']}
+            columns={[
+              name,
+              'vCPU s',
+              'Memory GiB s',
+              { wide: 'Disk GiB s' },
+              { wide: 'Egress' },
+              { wide: 'Previews' },
+              { wide: 'Looks s' },
+            ]}
           />
           <tbody>
             {value.usage.map((row) => (
@@ -75,10 +83,10 @@ function UsageRow({ row, by }: { readonly row: Row; readonly by: Group }) {
       </td>
       <td>{amount(row.vcpu_s)}</td>
       <td>{amount(row.memory_gib_s)}</td>
-      <td>{amount(row.disk_gib_s)}</td>
-      <td>{formatSize(row.egress_bytes)}</td>
-      <td>{formatSize(row.preview_bytes)}</td>
-      <td>{amount(row.look_s)}</td>
+      <td className="wide">{amount(row.disk_gib_s)}</td>
+      <td className="wide">{formatSize(row.egress_bytes)}</td>
+      <td className="wide">{formatSize(row.preview_bytes)}</td>
+      <td className="wide">{amount(row.look_s)}</td>
     </tr>
   );
 }
