@@ -105,7 +105,7 @@ function tracingOf(provider: BasicTracerProvider, version: string): Tracing {
   return {
     run({ parent, until, ...span }, work) {
       const present = context.active();
-      if (span.kind === 'client' && trace.getSpan(present) === undefined) return work();
+      if (parent === undefined && isLeftOut(present, span.kind)) return work();
       const from =
         parent === undefined ? present : propagator.extract(ROOT_CONTEXT, parent, defaultTextMapGetter);
       const started = start(span, from);
@@ -113,7 +113,7 @@ function tracingOf(provider: BasicTracerProvider, version: string): Tracing {
     },
     add(name, began, attributes, failure) {
       const present = context.active();
-      if (trace.getSpan(present) === undefined) return;
+      if (isLeftOut(present, 'client')) return;
       const endTime = Date.now();
       const startTime = millisToHrTime(endTime - (performance.now() - began));
       const span = start({ name, kind: 'client', attributes }, present, { startTime });
@@ -131,6 +131,12 @@ function tracingOf(provider: BasicTracerProvider, version: string): Tracing {
       return found && { trace_id: found.traceId, span_id: found.spanId };
     },
   };
+}
+
+/** Of a trace that is not sampled nothing is recorded, so its spans need not begin. */
+function isLeftOut(present: Context, kind: SpanStart<never>['kind']): boolean {
+  const span = trace.getSpan(present);
+  return span === undefined ? kind === 'client' : !span.isRecording();
 }
 
 function ended<T>(span: Span, until: SpanStart<Awaited<T>>['until'], work: (span?: WorkSpan) => T): T {

@@ -17,6 +17,9 @@ const TRACEPARENT = `00-${TRACE_ID}-${CLIENT_SPAN}-01`;
 const KEY = 'a-service-key-of-32-characters-00';
 const CREDENTIAL = 'collector-credential-0001';
 
+/** Commands that the tests run before the one of the metrics. */
+const COMMANDS = 3;
+
 /** Answers with the headers it got. */
 const ECHO = `require('http').createServer((req, res) => res.end(JSON.stringify(req.headers)))
   .listen(Number(process.argv[1]), '127.0.0.1')`;
@@ -121,6 +124,26 @@ describe('with a collector', () => {
     expect(output.text).toContain(Buffer.from(`00-${TRACE_ID}-${guest.spanId}-01\n`).toString('base64'));
   });
 
+  test('records nothing of a trace that its client does not sample, and passes it on', async () => {
+    const unsampled = '0af7651916cd43dd8448eb211c80319c';
+    const exec = (trace: string) =>
+      porthole.call('POST', `/v1/sandbox/${run.sandboxId}/exec`, {
+        token: KEY,
+        headers: { traceparent: trace },
+        body: { argv: ['printenv', 'TRACEPARENT'] },
+      });
+    const output = (await exec(`00-${unsampled}-${CLIENT_SPAN}-00`)).text;
+    const [printed = ''] = [...output.matchAll(/^data: ([\w+/=]{20,})$/gm)].map(([, data = '']) => data);
+    expect(Buffer.from(printed, 'base64').toString()).toMatch(
+      new RegExp(`^00-${unsampled}-[0-9a-f]{16}-00\n$`),
+    );
+    const sampled = '1af7651916cd43dd8448eb211c80319c';
+    await exec(`00-${sampled}-${CLIENT_SPAN}-01`);
+    // Spans arrive in the order of their ends.
+    await collector.span(({ traceId, name }) => traceId === sampled && name.startsWith('POST '));
+    expect(collector.spans().filter(({ traceId }) => traceId === unsampled)).toEqual([]);
+  });
+
   test('gives the app of a preview the trace of the visitor, with the span of the proxy as parent', async () => {
     const declared = { argv: ['node', '-e', ECHO, '3400'], port: 3400 };
     await porthole.call('PUT', `/v1/sandbox/${run.sandboxId}/servers/web`, { token: KEY, body: declared });
@@ -197,20 +220,26 @@ describe('with a collector', () => {
     const sent = await collector.metrics(sentAfter);
     expect(sent.map(({ name }) => name).toSorted()).toEqual(scraped.toSorted());
     const count = /^porthole_http_requests_total\{operation="execCommand",status="200"\} (\d+)$/m.exec(text);
-    expect(count?.[1]).toBe('1');
+    expect(count?.[1]).toBe(String(COMMANDS));
     const requests = sent.find(({ name }) => name === 'porthole_http_requests_total');
     expect(requests?.sum).toMatchObject({
       isMonotonic: true,
       dataPoints: expect.arrayContaining([
-        expect.objectContaining({ attributes: { operation: 'execCommand', status: 200 }, asDouble: 1 }),
+        expect.objectContaining({
+          attributes: { operation: 'execCommand', status: 200 },
+          asDouble: COMMANDS,
+        }),
       ]),
     });
     const duration = sent.find(({ name }) => name === 'porthole_http_request_duration_seconds');
     const exec = duration?.histogram?.dataPoints.find(
       ({ attributes }) => attributes['operation'] === 'execCommand',
     );
-    expect(exec).toMatchObject({ explicitBounds: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60], count: 1 });
-    expect(exec?.bucketCounts?.map(Number).reduce((sum, each) => sum + each, 0)).toBe(1);
+    expect(exec).toMatchObject({
+      explicitBounds: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
+      count: COMMANDS,
+    });
+    expect(exec?.bucketCounts?.map(Number).reduce((sum, each) => sum + each, 0)).toBe(COMMANDS);
   });
 
   test('has no ids in the labels of metrics', async () => {
