@@ -3,6 +3,7 @@ import type { ProcessInfo } from '#protocol/guest/processes-protocol.ts';
 import type { ServerInfo } from '#protocol/guest/servers-protocol.ts';
 import type { Answer, TestHost } from '#test/support/in-process-host.ts';
 import { type EventStream, openEventStream } from '#test/host/support/event-stream.ts';
+import { eventually } from './sandbox-provider.contract.ts';
 import { ALICE, BOB } from '#test/host/support/people.ts';
 import { type MadeRun, makeRun } from '#test/host/support/runs.ts';
 
@@ -99,6 +100,9 @@ export function processesContract(open: () => Promise<ProcessesHost>): void {
       expect((await ask('POST', `/processes/${process.id}/wait`, { timeout_ms: 1 })).json()).toMatchObject({
         code: 'wait_timed_out',
       });
+      const up = async () =>
+        printed(events((await ask('GET', `/processes/${process.id}/output`)).text)) === 'up\n';
+      expect(await eventually(up)).toBe(true);
       expect((await ask('POST', `/processes/${process.id}/signal`, { signal: 'SIGINT' })).status).toBe(200);
       const lines = events((await following).text);
       expect(lines.map(({ event }) => event)).toEqual(['stdout', 'exit']);
