@@ -146,6 +146,7 @@ export interface Services {
   readonly denied: Pick<DeniedRequests, 'add' | 'settled'>;
   /** Webhooks: what they have to deliver. */
   readonly webhooks: WebhookDeliveries;
+  /** Wrong keys and tokens by address. */
   readonly guesses: GuessLimit;
   /** Of previews and links. */
   readonly passwords: Passwords;
