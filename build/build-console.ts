@@ -60,13 +60,16 @@ export async function updateConsole(): Promise<void> {
   await utimes(join(CONSOLE_FOLDER, CONSOLE_MARK), since, since).catch(() => undefined);
 }
 
+/** Where this process builds it. */
+export const unfinished = (folder = CONSOLE_FOLDER): string => `${folder}.${process.pid}`;
+
 /**
  * Builds the console, with a compressed copy beside each file, and puts it into place as a whole.
  */
 export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
   const digest = await consoleDigest();
   if (digest === undefined) throw new Error(`there are no sources of the console in ${SOURCES}`);
-  const aside = `${folder}.${process.pid}`;
+  const aside = unfinished(folder);
   // Always `production`: otherwise the bundle contains React's development checks.
   process.env['NODE_ENV'] = 'production';
   const { build } = await import('vite');

@@ -66,7 +66,8 @@ function buildConsole(log: Logger, stopping: AbortSignal): void {
     ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', BUILDER],
     {
       env: Object.fromEntries(INHERITED.map((name) => [name, process.env[name]])),
-      stdio: ['ignore', 'ignore', 'pipe'],
+      // Its channel tells the builder that the host was killed.
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       timeout: MAX_BUILD_MS,
     },
   );
@@ -76,7 +77,7 @@ function buildConsole(log: Logger, stopping: AbortSignal): void {
     setConsoleBuild({ state: 'failed', words: why });
     log.warn({ words: why }, 'console not built: npm run build says why');
   };
-  child.stderr.on('data', (chunk: Buffer) => {
+  child.stderr?.on('data', (chunk: Buffer) => {
     words = (words + stripVTControlCharacters(chunk.toString())).slice(-MAX_OUTPUT_CHARS);
   });
   child.once('spawn', () => {
@@ -88,6 +89,7 @@ function buildConsole(log: Logger, stopping: AbortSignal): void {
     else failed(signal === null ? words.trim() : `It was ended by ${signal}. ${words}`.trim());
   });
   child.unref();
+  child.channel?.unref();
   stopping.addEventListener('abort', () => child.kill());
 }
 

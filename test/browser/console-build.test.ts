@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   cpSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -11,8 +12,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
+import { eventually } from '#test/contracts/sandbox-provider.contract.ts';
 import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { suite } from '#test/support/suite.ts';
@@ -97,6 +100,22 @@ suite('the console of a folder that was just cloned', chromiumMissing, () => {
       await heading('The console is being built');
       expect(await violations(page)).toEqual([]);
       await page.getByRole('heading', { level: 1, name: 'Sandboxes' }).waitFor({ timeout: MINUTE });
+    },
+    2 * MINUTE,
+  );
+
+  test.each(['SIGKILL', 'SIGTERM'] as const)(
+    'is no longer built once %s has ended the host, and leaves nothing half built',
+    async (signal) => {
+      await start();
+      const isBuilding = () => spawnSync('pgrep', ['-f', join(folder, 'build/console.ts')]).status === 0;
+      const built = () =>
+        readdirSync(folder, { recursive: true }).filter((name) => /^dist.console/.test(String(name)));
+      while (built().length === 0) await pause(20);
+      expect(isBuilding()).toBe(true);
+      await host?.end(signal);
+      expect(await eventually(async () => !isBuilding())).toBe(true);
+      expect(built()).toEqual([]);
     },
     2 * MINUTE,
   );
