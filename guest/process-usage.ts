@@ -2,7 +2,7 @@
  * Resource usage of a process, read from /proc while it runs: Node has no wait4(2), and reaps its
  * children at once.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 /** USER_HZ: the unit of times in /proc, 100 on all machines that Node supports. */
 export const TICK_MS = 10;
@@ -40,7 +40,7 @@ export function residentBytes(pid: number): number {
 
 /**
  * The memory of a process without files. What forked processes share counts once; of a process that
- * this one may not read, and in gVisor, it counts for each.
+ * this one may not read it counts for each.
  */
 export function anonymousBytes(pid: number): number {
   const shared = readText(`/proc/${pid}/smaps_rollup`);
@@ -48,6 +48,16 @@ export function anonymousBytes(pid: number): number {
     /^Pss_Anon:\s+(\d+) kB$/m.exec(shared ?? '') ??
     /^RssAnon:\s+(\d+) kB$/m.exec(readText(`/proc/${pid}/status`) ?? '');
   return found === null ? residentBytes(pid) : Number(found[1]) * 1_024;
+}
+
+/**
+ * The memory of all processes in gVisor, without files; undefined elsewhere. Only gVisor has no
+ * `smaps_rollup`, which Linux has since 4.14, and its `AnonPages` are those of the sandbox.
+ */
+export function anonymousBytesInGvisor(): number | undefined {
+  if (existsSync('/proc/self/smaps_rollup')) return undefined;
+  const kibibytes = /^AnonPages:\s+(\d+) kB$/m.exec(readText('/proc/meminfo') ?? '')?.[1];
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1_024;
 }
 
 /** A process and its living descendants, at most a thousand. */

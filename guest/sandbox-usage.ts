@@ -4,7 +4,14 @@ import { readdirSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { UsageReport, UsageTotal } from '../protocol/guest/usage-protocol.ts';
-import { anonymousBytes, cpuTicksOf, memoryLimit, readText, TICK_MS } from './process-usage.ts';
+import {
+  anonymousBytes,
+  anonymousBytesInGvisor,
+  cpuTicksOf,
+  memoryLimit,
+  readText,
+  TICK_MS,
+} from './process-usage.ts';
 import { type Handler, type Routes, sendJson } from './router.ts';
 
 const CGROUP = '/sys/fs/cgroup';
@@ -35,12 +42,13 @@ function readCgroup(): Reading | undefined {
 /** Of all processes in the PID namespace, with the CPU time of those that have ended. */
 function readProcesses(): Reading {
   let ticks = 0;
-  let memoryBytes = 0;
+  const inGvisor = anonymousBytesInGvisor();
+  let memoryBytes = inGvisor ?? 0;
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     const used = cpuTicksOf(Number(name));
     ticks += used === undefined ? 0 : used.own + used.children;
-    memoryBytes += anonymousBytes(Number(name));
+    if (inGvisor === undefined) memoryBytes += anonymousBytes(Number(name));
   }
   return { cpuMs: ticks * TICK_MS, memoryBytes, cacheBytes: null };
 }

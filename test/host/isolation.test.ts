@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
+import { usageReport } from '#protocol/guest/usage-protocol.ts';
+import { execute } from './support/commands.ts';
 import { makeRun } from './support/runs.ts';
 import { missingFor, runsc } from '#test/adapters/local/machine.ts';
 import { fetchRaw } from '#test/proxy/gateway-fixture.ts';
@@ -10,6 +12,7 @@ import { startHostProcess } from '#test/support/host-process.ts';
 import { startTestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 
+const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'porthole-isolation-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -59,6 +62,31 @@ suite('a host with gVisor', missingFor('gvisor'), () => {
       });
       const at = new URL(opened.json<{ preview_url: string }>().preview_url);
       expect(await fetchRaw(Number(at.port), at.host, '/')).toMatchObject({ status: 200, body: 'hi' });
+    } finally {
+      await host.end();
+    }
+  });
+
+  test('counts the memory of its processes without the files that they share', async () => {
+    const host = await startTestHost({ PORTHOLE_ISOLATION: 'gvisor', PORTHOLE_RUNSC: runsc });
+    try {
+      const { sandboxId } = await makeRun(host);
+      const guest = host.host.services.guests.of(sandboxId);
+      const memory = async () => (await guest.call('GET', '/v1/usage', usageReport)).value.memory_bytes;
+      const before = await memory();
+      await execute(host, sandboxId, ['sh', '-c', 'for n in $(seq 40); do sleep 600 & done']);
+      // Each has 3 MB of files in memory, and 0.4 MB that it does not share.
+      expect((await memory()) - before).toBeLessThan(40 * MIB);
+      const script =
+        'const kept = Buffer.alloc(200 * 2 ** 20, 1); console.log("up"); setTimeout(() => kept, 600000)';
+      await execute(host, sandboxId, [
+        'sh',
+        '-c',
+        `node -e '${script}' >up & until grep -q up up; do sleep 0.1; done`,
+      ]);
+      const grown = (await memory()) - before;
+      expect(grown).toBeGreaterThan(200 * MIB);
+      expect(grown).toBeLessThan(290 * MIB);
     } finally {
       await host.end();
     }
