@@ -28,7 +28,7 @@ const failed = (detail: string, remedy: string): Finding => ({ state: 'failed', 
 
 export interface ExamineInstallationDeps {
   readonly records: Pick<Records, 'time' | 'capacity' | 'audit' | 'webhooks'>;
-  readonly sandboxes: Pick<Sandboxes, 'inspect' | 'enforcement' | 'runsImage'>;
+  readonly sandboxes: Pick<Sandboxes, 'inspect' | 'enforcement' | 'enforcesPolicies' | 'runsImage'>;
   readonly pool: Pick<WarmPool, 'stats'>;
   readonly plane: Pick<PreviewPlane, 'examine'>;
   /** Undefined: there is no bucket for signed heads. */
@@ -70,6 +70,7 @@ export async function examineInstallation(deps: ExamineInstallationDeps): Promis
       return ok(await about.describe());
     },
     isolation: async () => isolationFinding(await sandboxes.enforcement(false)),
+    'network policies': async (signal) => policiesFinding(await sandboxes.enforcesPolicies?.(signal)),
     images: async (signal) => {
       // Local sandboxes have none.
       if (about.provider === 'local') return undefined;
@@ -172,6 +173,15 @@ export function isolationFinding(enforcement: Enforcement): Finding {
   return warning(
     `nothing limits ${missing.map(([, words]) => words).join(', ')} of a sandbox`,
     'docs/guides/isolation.md says what enforces each.',
+  );
+}
+
+export function policiesFinding(areEnforced: boolean | undefined): Finding | undefined {
+  if (areEnforced === undefined) return undefined;
+  if (areEnforced) return ok("enforced: a sandbox's port for the Gateway refuses this pod");
+  return warning(
+    "not enforced: a sandbox's port for the Gateway alone accepts this pod",
+    'Install a network plugin that enforces NetworkPolicy, such as Calico or Cilium, and the policies of Porthole: sandboxes reach each other and the cluster.',
   );
 }
 

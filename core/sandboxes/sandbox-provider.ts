@@ -177,6 +177,13 @@ export interface SandboxProvider {
    */
   enforcement(network: boolean): Promise<Enforcement>;
 
+  /**
+   * Whether the cluster enforces its network policies; undefined where that cannot be seen from
+   * here.
+   * @default there are none
+   */
+  enforcesPolicies?(signal: AbortSignal): Promise<boolean | undefined>;
+
   /** Whether a sandbox can be made from the image, as far as is known in advance. */
   runsImage(reference: string, signal?: AbortSignal): Promise<boolean>;
 

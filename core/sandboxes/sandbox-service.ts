@@ -98,6 +98,10 @@ export class SandboxService implements Sandboxes {
     return this.#provider.enforcement(network);
   }
 
+  async enforcesPolicies(signal: AbortSignal): Promise<boolean | undefined> {
+    return this.#provider.enforcesPolicies?.(signal);
+  }
+
   async cpuTime(id: string): Promise<CpuTime | undefined> {
     return this.#provider.cpuTime?.(id);
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
@@ -10,7 +11,7 @@ import { functionsPort } from '../../infra/environment.plan.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { type BuiltImages, builtImages, imagesMissing } from './images/built-images.ts';
 import { GUEST } from './guards/actor.ts';
-import { API_HOST, functionHostObjects } from './images/function-host-objects.ts';
+import { ADMIN_KEY, API_HOST, functionHostObjects } from './images/function-host-objects.ts';
 
 const namespace = `images-${randomBytes(4).toString('hex')}`;
 const MINUTE = 60_000;
@@ -26,6 +27,15 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
     kubectl(['wait', what, `--for=${condition}`, '--timeout=60s']);
   const read = (what: string, path: string) => kubectl(['get', what, `--output=jsonpath=${path}`]);
 
+  const startSandbox = async (sandboxId: string) => {
+    const limits = { memoryMebibytes: 512, workspaceMebibytes: 512, scratchMebibytes: 64 };
+    const guestKeys = GUEST.keys.publicKeys;
+    const props = { namespace, sandboxId, image: images.sandbox, guestKeys, ...limits };
+    const { volumeClaim, pod } = sandboxPodManifests(props);
+    await apply({ apiVersion: 'v1', kind: 'List', items: [volumeClaim, pod] });
+    await until(`pod/${sandboxObjectName(sandboxId)}`, 'condition=Ready');
+  };
+
   beforeAll(async () => {
     fixture = await cluster();
     images = await builtImages(fixture);
@@ -38,25 +48,51 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
   describe('the function host, as infra/ runs it', () => {
     const inside = (...argv: string[]) => kubectl(['exec', 'functions', '--', ...argv]);
 
-    beforeAll(async () => {
-      await apply(functionHostObjects(namespace, images));
-      await until('pod/functions', 'condition=Ready');
-    }, 2 * MINUTE);
-
-    test('answers the health check', async () => {
+    const get = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
       const outgoing = request({
         host: await read('pod/functions', '{.status.podIP}'),
         port: functionsPort({ environment: {} }),
-        path: '/health',
-        headers: { host: API_HOST },
+        path,
+        headers: { ...headers, host: API_HOST },
         agent: false,
       });
       outgoing.end();
       const [response] = (await once(outgoing, 'response')) as [
         NodeJS.ReadableStream & { statusCode: number },
       ];
-      expect([response.statusCode, JSON.parse(await text(response))]).toEqual([200, { ok: true }]);
+      return [response.statusCode, JSON.parse(await text(response)) as unknown];
+    };
+
+    beforeAll(async () => {
+      await apply(functionHostObjects(namespace, images).objects);
+      await until('pod/functions', 'condition=Ready');
+    }, 2 * MINUTE);
+
+    test('answers the health check', async () => {
+      expect(await get('/health')).toEqual([200, { ok: true }]);
     });
+
+    test(
+      'sees whether the cluster enforces the network policies of sandboxes',
+      async () => {
+        const policies = async () => {
+          const [, answer] = await get('/api/installation/checks', { authorization: `Bearer ${ADMIN_KEY}` });
+          const { checks } = answer as { checks: { name: string; state: string }[] };
+          return checks.find(({ name }) => name === 'network policies')?.state;
+        };
+        expect(await policies()).toBeUndefined();
+        await startSandbox('policies');
+        // Its guest listens a moment after its pod is ready.
+        while ((await policies()) === undefined) await pause(100);
+        expect(await policies()).toBe('warning');
+        await apply(functionHostObjects(namespace, images).policies);
+        // It takes effect without an event.
+        while ((await policies()) !== 'ok') await pause(100);
+        await kubectl(['delete', 'networkpolicies', '--all']);
+        while ((await policies()) !== 'warning') await pause(100);
+      },
+      2 * MINUTE,
+    );
 
     test('is a user without rights, who can write to the data folder and to /tmp alone', async () => {
       const script = `for each in / /opt/porthole /opt/porthole/host /usr/local /home /var/lib/porthole /tmp; do
@@ -131,14 +167,7 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
     const pod = sandboxObjectName('images');
     const inside = (script: string) => kubectl(['exec', pod, '--', 'bash', '-euc', script]);
 
-    beforeAll(async () => {
-      const limits = { memoryMebibytes: 512, workspaceMebibytes: 512, scratchMebibytes: 64 };
-      const guestKeys = GUEST.keys.publicKeys;
-      const props = { namespace, sandboxId: 'images', image: images.sandbox, guestKeys, ...limits };
-      const manifests = sandboxPodManifests(props);
-      await apply({ apiVersion: 'v1', kind: 'List', items: [manifests.volumeClaim, manifests.pod] });
-      await until(`pod/${pod}`, 'condition=Ready');
-    }, 2 * MINUTE);
+    beforeAll(() => startSandbox('images'), 2 * MINUTE);
 
     test.each([
       ['bash', 'echo "${BASH_VERSINFO[0]}"', /^5\n$/],

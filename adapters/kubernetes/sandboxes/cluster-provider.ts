@@ -16,7 +16,7 @@ import type {
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
 import { anySignal } from '#base/concurrency.ts';
-import type { ClusterAccess } from '../client/cluster-access.ts';
+import { type ClusterAccess, isInCluster } from '../client/cluster-access.ts';
 import {
   type Collection,
   collection,
@@ -25,6 +25,7 @@ import {
   PODS,
 } from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
+import { enforcesPolicies } from './network-policies.ts';
 import { type GuestAccess, PodGuests } from './pod-guests.ts';
 import { type Pod, podState, type RunningPod } from './pod-state.ts';
 import { portError, CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
@@ -148,6 +149,11 @@ export abstract class ClusterProvider implements SandboxProvider {
 
   enforcement(): Promise<Enforcement> {
     return Promise.resolve(CLUSTER_ENFORCEMENT);
+  }
+
+  /** From a node nothing can be seen: a policy never keeps it from its own pods. */
+  async enforcesPolicies(signal: AbortSignal): Promise<boolean | undefined> {
+    return isInCluster() ? enforcesPolicies(this.client, this.pods, signal) : undefined;
   }
 
   connect(id: string, operation: string, signal?: AbortSignal): Promise<GuestConnection> {

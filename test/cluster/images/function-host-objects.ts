@@ -1,8 +1,10 @@
 import { accessPlan } from '../../../infra/access.ts';
 import { environmentPlan, secretsPlan } from '../../../infra/environment.plan.ts';
 import { deploymentPlan } from '../../../infra/functions.ts';
+import { STACK_LABELS } from '../../../infra/labels.ts';
 import { ENVIRONMENT_NAME } from '../../../infra/pod.plan.ts';
 import { reaperPlan } from '../../../infra/scheduled-jobs.ts';
+import { closedPlan, toGuestPlan } from '../../../infra/network.ts';
 import { readStackConfig } from '../../../infra/read-stack-config.ts';
 import { stackFile, values } from '../../infra/support/stack-files.ts';
 import type { BuiltImages } from './built-images.ts';
@@ -10,11 +12,14 @@ import type { BuiltImages } from './built-images.ts';
 /** The host name that requests must send. */
 export const API_HOST = 'api.images.test';
 
+/** The key of an administrator. */
+export const ADMIN_KEY = 'key-of-the-admin-0123';
+
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
 /**
  * The objects that infra/ would create for the functions and their reaper, all in one namespace: a
- * pod of each, and the objects that pods need.
+ * pod of each, the objects that pods need, and the network policies that close sandboxes.
  */
 export function functionHostObjects(namespace: string, { functionHost, sandbox }: BuiltImages) {
   const { databaseUrl: _, ...config } = readStackConfig(
@@ -24,6 +29,7 @@ export function functionHostObjects(namespace: string, { functionHost, sandbox }
         'porthole:namespaces': { previews: namespace, gateway: namespace, functions: namespace },
         'porthole:functions': { image: functionHost, replicas: 1, maxReplicas: 1, cpu: '100m' },
         'porthole:sandboxes': { image: sandbox },
+        'porthole:apiKeys': { [ADMIN_KEY]: { user: 'root', org: 'acme', admin: true } },
       }),
     ),
     () => true,
@@ -37,19 +43,25 @@ export function functionHostObjects(namespace: string, { functionHost, sandbox }
   const pod = (name: string, spec: object) => ({
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name },
+    metadata: { name, labels: STACK_LABELS },
     // It shows how the pod ends.
     spec: { ...spec, restartPolicy: 'Never' },
   });
+  const list = (...items: object[]) => ({ apiVersion: 'v1', kind: 'List', items });
   return {
-    apiVersion: 'v1',
-    kind: 'List',
-    items: [
+    policies: list(
+      ...[closedPlan(config), toGuestPlan(config)].map((plan) => ({
+        apiVersion: 'networking.k8s.io/v1',
+        kind: 'NetworkPolicy',
+        ...plan,
+      })),
+    ),
+    objects: list(
       ...accounts,
       { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: environmentPlan(config) },
       { apiVersion: 'v1', kind: 'Secret', metadata, stringData: secretsPlan(config) },
       pod('functions', deploymentPlan(config).spec.template.spec),
       pod('reaper', reaperPlan(config).spec.jobTemplate.spec.template.spec),
-    ],
+    ),
   };
 }

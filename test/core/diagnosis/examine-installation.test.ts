@@ -11,6 +11,7 @@ import {
   gatewayFinding,
   imagesFinding,
   isolationFinding,
+  policiesFinding,
   poolFinding,
   webhooksFinding,
 } from '#core/diagnosis/examine-installation.ts';
@@ -54,6 +55,18 @@ test.each([
     isolationFinding({ ...ENFORCED, memoryMb: null, systemCalls: null }),
     'warning',
     'nothing limits memory, system calls of a sandbox',
+  ],
+  [
+    'policies that hold',
+    policiesFinding(true),
+    'ok',
+    "enforced: a sandbox's port for the Gateway refuses this pod",
+  ],
+  [
+    'policies that nothing enforces',
+    policiesFinding(false),
+    'warning',
+    "not enforced: a sandbox's port for the Gateway alone accepts this pod",
   ],
   ['images that run', imagesFinding([], 3), 'ok', '3 in the catalogue'],
   ['an image that is not there', imagesFinding(['go'], 3), 'warning', 'the provider cannot run go'],
