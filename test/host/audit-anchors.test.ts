@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { collect } from '#test/support/collect.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type S3Server, s3Missing, startS3 } from '#test/support/seaweedfs.ts';
@@ -9,33 +9,31 @@ import { verifyAudit } from '../../client/node/verify-audit.ts';
 import type { AuditHeads } from '../../client/resources/audit.ts';
 import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
 
+const environment = ({ endpoint, accessKeyId, secretAccessKey }: S3Server) => ({
+  // Rows have the time of the machine, and the clock of the test is years ahead.
+  PORTHOLE_AUDIT_RETENTION_DAYS: '3650',
+  PORTHOLE_ARCHIVE_BUCKET: 'kept',
+  PORTHOLE_ARCHIVE_ENDPOINT: endpoint,
+  PORTHOLE_ARCHIVE_ACCESS_KEY_ID: accessKeyId,
+  PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: secretAccessKey,
+});
+
 suite('signed heads in a bucket with object lock', s3Missing, () => {
   let server: S3Server;
   let host: TestHost;
   let clock: PinnedClock;
   let receiver: WebhookReceiver;
-  let isAway = false;
   beforeAll(async () => {
     server = await startS3();
     receiver = await startWebhookReceiver();
     await server.request('PUT', '/kept', '', { 'x-amz-bucket-object-lock-enabled': 'true' });
     clock = pinnedClock();
-    host = await startTestHost(
-      {
-        // Rows have the time of the machine, and the clock of the test is years ahead.
-        PORTHOLE_AUDIT_RETENTION_DAYS: '3650',
-        PORTHOLE_ARCHIVE_BUCKET: 'kept',
-        PORTHOLE_ARCHIVE_ENDPOINT: server.endpoint,
-        PORTHOLE_ARCHIVE_ACCESS_KEY_ID: server.accessKeyId,
-        PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: server.secretAccessKey,
-      },
-      { clock },
-    );
+    host = await startTestHost(environment(server), { clock });
   }, 60_000);
   afterAll(async () => {
     await host?.end();
     await receiver?.close();
-    if (!isAway) await server?.stop();
+    await server?.stop();
   }, 60_000);
 
   const audit = () => new Porthole({ url: host.host.url }).audit;
@@ -83,8 +81,24 @@ suite('signed heads in a bucket with object lock', s3Missing, () => {
     expect(head?.data).toEqual({ seq: kept?.seq, hash: kept?.hash, token: kept?.token });
     expect((await verifyAudit(await collect(audit().events()), { heads, keys })).heads).toBe(2);
   });
+});
 
-  test('wait for a bucket that is away, and the doctor says so', async () => {
+suite('signed heads wait, while nothing else does, and the doctor says so', s3Missing, () => {
+  let server: S3Server;
+  let host: TestHost;
+  afterEach(async () => {
+    await host?.end();
+    await server?.stop();
+  }, 60_000);
+
+  test.each<[string, number, () => Promise<void>]>([
+    ['is away', 24, () => server.stop()],
+    ['is full', 1, () => Promise.resolve()],
+  ])('for a bucket that %s', async (_title, volumes, prepare) => {
+    server = await startS3(volumes);
+    await server.request('PUT', '/kept', '', { 'x-amz-bucket-object-lock-enabled': 'true' });
+    const clock = pinnedClock();
+    host = await startTestHost(environment(server), { clock });
     const auditCheck = async () => {
       const checks = (await host.call('GET', '/api/installation/checks')).json<{
         checks: { name: string; state: string; detail: string }[];
@@ -92,9 +106,8 @@ suite('signed heads in a bucket with object lock', s3Missing, () => {
       return checks.checks.find(({ name }) => name === 'audit');
     };
     expect(await auditCheck()).toMatchObject({ state: 'ok' });
-    await server.stop();
-    isAway = true;
-    await host.call('POST', '/v1/sandbox', { body: {} });
+    await prepare();
+    expect((await host.call('POST', '/v1/sandbox', { body: {} })).status).toBe(200);
     clock.advance({ minutes: 6 });
     await host.host.lifecycle();
     clock.advance({ minutes: 11 });

@@ -41,8 +41,11 @@ export interface S3Server {
 const GUARD =
   'folder=$1; shift; "$@" >"$folder/log" 2>&1 & echo $!; cat >/dev/null; kill -9 $!; wait; rm -rf "$folder"';
 
-/** Starts SeaweedFS in a temporary folder, within about two seconds. */
-export async function startS3(): Promise<S3Server> {
+/**
+ * Starts SeaweedFS in a temporary folder, within about two seconds.
+ * @param volumes of 64 MB each; the bucket that `startS3` fills takes up to 7 of them
+ */
+export async function startS3(volumes = 24): Promise<S3Server> {
   const folder = mkdtempSync(join(tmpdir(), 'porthole-s3-'));
   const accessKeyId = 'PORTHOLETESTKEY';
   const secretAccessKey = 'test-secret-+/=-0123456789';
@@ -64,7 +67,7 @@ export async function startS3(): Promise<S3Server> {
   const flags = names.map((name, index) => `-${name}=${ports[index]}`);
   flags.push(`-dir=${folder}`, '-ip=127.0.0.1', '-ip.bind=127.0.0.1', `-s3.port=${port}`);
   flags.push('-s3', `-s3.config=${join(folder, 's3.json')}`, '-s3.port.iceberg=0', '-s3.port.lance=0');
-  flags.push('-master.telemetry=false', '-master.volumeSizeLimitMB=64', '-volume.max=24');
+  flags.push('-master.telemetry=false', '-master.volumeSizeLimitMB=64', `-volume.max=${volumes}`);
   flags.push(`-s3.localSocket=${join(folder, 's3')}`, `-filer.localSocket=${join(folder, 'filer')}`);
   const guard = spawn('sh', ['-c', GUARD, 'guard', folder, WEED, '-logtostderr', 'server', ...flags], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -82,6 +85,7 @@ export async function startS3(): Promise<S3Server> {
       return answer.ok ? answer.text() : (void (await answer.arrayBuffer()), undefined);
     },
     async stop() {
+      if (guard.exitCode !== null) return;
       const ended = once(guard, 'exit');
       guard.stdin.end();
       await ended;
