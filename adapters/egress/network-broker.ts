@@ -74,7 +74,9 @@ interface Flow {
   readonly secrets: Set<string>;
 }
 
-class Blocked extends Error {}
+class Blocked extends Error {
+  override readonly name = 'Blocked';
+}
 
 /**
  * Opens every connection of the sandboxes on this machine. Sandbox traffic is untrusted input. A
