@@ -40,6 +40,8 @@ export const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>>
   proxy: async (quick) => (await import('./preview.ts')).benchPreview(quick ? QUICK_LOAD : {}),
   host: async (quick) => (await import('./host.ts')).benchHost(quick ? QUICK_LOAD : {}),
   start: async (quick) => (await import('./start.ts')).benchStart(quick ? { rounds: 1 } : {}),
+  tracing: async (quick) =>
+    (await import('./tracing.ts')).benchTracing(quick ? { warmUp: 0, rounds: 1, seconds: 0.2 } : {}),
   usage: async (quick) => (await import('./usage.ts')).benchUsage(quick ? { minutes: 0.1 } : {}),
   functions: async (quick) => (await import('./functions.ts')).benchFunctions(quick ? { rounds: 1 } : {}),
 };

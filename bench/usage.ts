@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readHierarchies } from '#adapters/local/sandbox-cgroup.ts';
-import { CgroupCounters } from '#test/support/cgroup-counters.ts';
+import { CgroupCounters, readMemory, readSharedMemory } from '#test/support/cgroup-counters.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { type BenchResult, single } from './measure.ts';
 import { BENCHED_PROVIDERS, type BenchedProvider } from './sandboxes/provider-fixtures.ts';
@@ -13,7 +14,7 @@ export interface UsageBenchOptions {
   readonly providers?: readonly string[];
 }
 
-const SANDBOXES = 3;
+const SANDBOXES = 2;
 /** Seconds between two stops of a sandbox. */
 const LIFE_S = [60, 240] as const;
 const SAMPLE_MS = 1_000;
@@ -66,7 +67,7 @@ async function compareUsage(provider: BenchedProvider, minutes: number): Promise
   try {
     const ids = await Promise.all(Array.from({ length: SANDBOXES }, () => makeSandbox(host)));
     const until = performance.now() + minutes * 60_000;
-    const counters = await Promise.all(ids.map((id) => useSandbox(host, id, until)));
+    const counters = await Promise.all(ids.map((id) => useSandbox(provider, host, id, until)));
     const answer = await host.call('GET', '/v1/usage?by=sandbox');
     const { usage } = answer.json<{ usage: readonly ({ sandbox: string } & CgroupCounters['counted'])[] }>();
     await Promise.all(ids.map((id) => removeSandbox(host, id)));
@@ -85,9 +86,17 @@ async function compareUsage(provider: BenchedProvider, minutes: number): Promise
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** Its usage until then, with some stops. */
-async function useSandbox(host: TestHost, id: string, until: number): Promise<CgroupCounters> {
+async function useSandbox(
+  { name }: BenchedProvider,
+  host: TestHost,
+  id: string,
+  until: number,
+): Promise<CgroupCounters> {
   const mark = `porthole-usage-${id}`;
-  const counters = new CgroupCounters(() => cgroupOf(mark));
+  const counters = new CgroupCounters(
+    () => cgroupNamed(id) ?? cgroupOf(mark),
+    name === 'gvisor' ? readSharedMemory : readMemory,
+  );
   const post = async (path: string, body: object = {}): Promise<void> => {
     const { status, text } = await host.call('POST', `/v1/sandbox/${id}/${path}`, { body });
     if (status >= 300) throw new Error(`${path}: ${status} ${text}`);
@@ -106,6 +115,19 @@ async function useSandbox(host: TestHost, id: string, until: number): Promise<Cg
     if (performance.now() < until) await post('resume');
   }
   return counters;
+}
+
+/** The cgroups that the local provider has made; gVisor shows no process of its sandboxes. */
+function cgroupNamed(id: string): readonly string[] | undefined {
+  const [mountinfo = '', own = ''] = ['mountinfo', 'cgroup'].map((name) =>
+    readFileSync(`/proc/self/${name}`, 'utf8'),
+  );
+  const found = readHierarchies(mountinfo, own).flatMap(({ folder }) =>
+    readdirSync(folder)
+      .filter((name) => name.startsWith(`porthole-${id}-`))
+      .map((name) => join(folder, name)),
+  );
+  return found.length === 0 ? undefined : found;
 }
 
 /** The cgroups of a process that has the mark. */

@@ -1,4 +1,4 @@
-import { missingFor } from '#test/adapters/local/machine.ts';
+import { missingFor, runsc } from '#test/adapters/local/machine.ts';
 import { definitionsMissing } from '#test/cluster/agent-sandbox-stand-in/definitions.ts';
 import { missing } from '#test/cluster/fixture/cluster.ts';
 import { openOnClaims, openOnPods } from '#test/cluster/hosts/cluster-hosts.ts';
@@ -16,7 +16,7 @@ export interface ProviderFixture {
 }
 
 export interface BenchedProvider {
-  readonly name: 'local' | 'docker' | 'kubernetes' | 'agent-sandbox';
+  readonly name: 'local' | 'gvisor' | 'docker' | 'kubernetes' | 'agent-sandbox';
   /** Why it cannot be measured here. */
   readonly missing: string | undefined;
   /** @param ready sandboxes that the pool keeps ready */
@@ -26,14 +26,22 @@ export interface BenchedProvider {
 const pooled = (ready: number) => ({ WARM_POOL_TARGET: String(ready) });
 const QUIET = { LOG_LEVEL: 'error' };
 
+async function openLocal(
+  ready: number,
+  more: Readonly<Record<string, string>> = {},
+): Promise<ProviderFixture> {
+  const environment = { ...QUIET, ...more };
+  const cold = await startTestHost(environment);
+  const warm = await startTestHost({ ...environment, ...pooled(ready) });
+  return { cold, warm, end: () => Promise.all([cold.end(), warm.end()]) };
+}
+
 export const BENCHED_PROVIDERS: readonly BenchedProvider[] = [
+  { name: 'local', missing: missingFor('bubblewrap'), open: (ready) => openLocal(ready) },
   {
-    name: 'local',
-    missing: missingFor('bubblewrap'),
-    async open(ready) {
-      const [cold, warm] = [await startTestHost(QUIET), await startTestHost({ ...QUIET, ...pooled(ready) })];
-      return { cold, warm, end: () => Promise.all([cold.end(), warm.end()]) };
-    },
+    name: 'gvisor',
+    missing: missingFor('gvisor'),
+    open: (ready) => openLocal(ready, { PORTHOLE_ISOLATION: 'gvisor', PORTHOLE_RUNSC: runsc }),
   },
   {
     name: 'docker',

@@ -7,15 +7,20 @@ const GIB_MS = 2 ** 30 * 1_000;
 /** What the cgroups of a sandbox count, one after the other, read outside of it. */
 export class CgroupCounters {
   readonly #find: () => readonly string[];
+  readonly #memory: typeof readMemory;
   #folders: readonly string[] = [];
   /** CPU seconds of each cgroup. */
   readonly #seconds = new Map<string, number>();
   #byteMs = 0;
   #last: { readonly counter: string; readonly at: number; readonly bytes: number } | undefined;
 
-  /** @param find the folders of the present cgroup; it is asked again once they are gone */
-  constructor(find: () => readonly string[]) {
+  /**
+   * @param find the folders of the present cgroup; it is asked again once they are gone
+   * @param memory `readSharedMemory` of a sandbox in gVisor
+   */
+  constructor(find: () => readonly string[], memory = readMemory) {
     this.#find = find;
+    this.#memory = memory;
   }
 
   /** The memory is that of the readings: read often. */
@@ -34,7 +39,7 @@ export class CgroupCounters {
     if (cpu === undefined) return false;
     const { counter, seconds } = cpu;
     this.#seconds.set(counter, seconds);
-    const [at, bytes] = [performance.now(), readMemory(this.#folders) ?? 0];
+    const [at, bytes] = [performance.now(), this.#memory(this.#folders) ?? 0];
     if (this.#last?.counter === counter)
       this.#byteMs += ((bytes + this.#last.bytes) / 2) * (at - this.#last.at);
     this.#last = { counter, at, bytes };
@@ -43,14 +48,28 @@ export class CgroupCounters {
 }
 
 /** The bytes of the processes, without the cache of files. */
-export function readMemory(folders: readonly string[]): number | undefined {
+export const readMemory = (folders: readonly string[]): number | undefined =>
+  readStat(folders, (number, folder) => {
+    const ofV1 = number('total_rss');
+    if (!Number.isNaN(ofV1)) return ofV1;
+    return Number(readFileSync(join(folder, 'memory.current'), 'utf8')) - number('file');
+  });
+
+/** gVisor has the memory of all processes in one shared file; the rest is its own. */
+export const readSharedMemory = (folders: readonly string[]): number | undefined =>
+  readStat(folders, (number) => {
+    const ofV1 = number('total_shmem');
+    return Number.isNaN(ofV1) ? number('shmem') : ofV1;
+  });
+
+function readStat(
+  folders: readonly string[],
+  read: (number: (name: string) => number, folder: string) => number,
+): number | undefined {
   for (const folder of folders) {
     try {
       const stat = readFileSync(join(folder, 'memory.stat'), 'utf8');
-      const number = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1]);
-      const ofV1 = number('total_rss');
-      if (!Number.isNaN(ofV1)) return ofV1;
-      return Number(readFileSync(join(folder, 'memory.current'), 'utf8')) - number('file');
+      return read((name) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1]), folder);
     } catch {
       // Not in this hierarchy, or the sandbox has just ended.
     }
