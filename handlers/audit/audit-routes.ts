@@ -4,7 +4,7 @@ import { type AuditRow, RESULTS } from '#core/audit/audit-event.ts';
 import { ocsfAuditEvent } from '#core/audit/ocsf-audit-event.ts';
 import { sealAudit } from '#core/audit/seal-audit.ts';
 import { AUDIT_EVENT_TYPES } from '#protocol/audit-event-types.ts';
-import { pageQuery } from '../http/read-input.ts';
+import { pageQuery, pageResponse } from '../http/read-input.ts';
 import { requireAdmin } from '../http/require-admin.ts';
 import { defineRoute, json, jsonLines } from '../route.ts';
 
@@ -91,10 +91,7 @@ const listRoute = defineRoute('listAuditEvents', 'GET', '/v1/audit', {
   }),
   responses: {
     200: {
-      description: 'A page of events; `next` is null on the last one',
-      schema: z
-        .object({ events: z.array(EventDto), next: z.string().nullable() })
-        .meta({ id: 'AuditEventList' }),
+      ...pageResponse('events', EventDto, 'AuditEventList')[200],
       contentType: 'application/x-ndjson',
     },
   },

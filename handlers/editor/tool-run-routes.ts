@@ -4,7 +4,7 @@ import type { ToolRunRecord, ToolRunSummary } from '#core/editor/editor-store.ts
 import { findTool, findToolRun } from '#core/editor/find-tool.ts';
 import { startAction } from '#core/editor/start-action.ts';
 import { mayRunSandbox, runSandbox } from '#core/editor/tool-run-sandbox.ts';
-import { pageQuery } from '../http/read-input.ts';
+import { pageQuery, pageResponse } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { withRunForm } from './run-form.ts';
 import { lockToken, ToolRunPath, ToolVersionPath } from './tool-routes.ts';
@@ -177,14 +177,7 @@ const listToolRunsRoute = defineRoute('listToolRuns', 'GET', '/api/v1/editor/too
     tool_id: z.string().max(200),
     ...pageQuery,
   }),
-  responses: {
-    200: {
-      description: 'A page of runs, without results and output; `next` is null on the last one',
-      schema: z
-        .object({ runs: z.array(ToolRunSummaryDto), next: z.string().nullable() })
-        .meta({ id: 'ToolRunList' }),
-    },
-  },
+  responses: pageResponse('runs', ToolRunSummaryDto, 'ToolRunList'),
   errors: ['tool_not_found'],
   async handle({ query, caller }, services) {
     const { found } = await findTool(services, caller, query.tool_id);

@@ -5,7 +5,7 @@ import { PortholeError } from '#base/errors.ts';
 import { closestName } from '#base/closest-name.ts';
 import { loopTurns } from '#base/loop-turns.ts';
 import { type ListFilter, MAX_TOTAL } from '#base/reads.ts';
-import type { Route } from '../route.ts';
+import type { ResponseDoc, Route } from '../route.ts';
 import { admittedOwner, type ChainEvent, type Step } from './admit.ts';
 import { describeProblems, describeUnknown, fieldsOf } from './describe-problems.ts';
 import type { HttpEvent } from './http-event.ts';
@@ -344,7 +344,7 @@ export function pageResponse(
   item: z.ZodType,
   id: string,
   more: z.ZodRawShape = {},
-): Route['responses'] {
+): { readonly 200: ResponseDoc } {
   const schema = z.object({ [name]: z.array(item), next: z.string().nullable(), ...more }).meta({ id });
   return { 200: { description: `A page of ${name}; \`next\` is null on the last one`, schema } };
 }

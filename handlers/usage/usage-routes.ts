@@ -19,6 +19,7 @@ const MAX_LIMIT = 1_000;
 const MAX_CSV_ROWS = 10_000;
 
 const group = `(${USAGE_GROUPS.join('|')})`;
+export const GROUPS_PATTERN = `^${group}(,${group}){0,4}$`;
 const amount = (what: string) => z.number().min(0).describe(what);
 const grouped = (what: string) => z.string().nullable().describe(`${what}; null unless grouped by it`);
 
@@ -66,10 +67,7 @@ const day = z.iso.date('must be a day, YYYY-MM-DD');
 const query = z.object({
   by: z
     .string()
-    .regex(
-      new RegExp(`^${group}(,${group}){0,4}$`),
-      `must be some of ${USAGE_GROUPS.join(', ')}, with commas`,
-    )
+    .regex(new RegExp(GROUPS_PATTERN), `must be some of ${USAGE_GROUPS.join(', ')}, with commas`)
     .default('day')
     .describe('What to group by: `owner,day`. With `owner`, also by its organisation'),
   sandbox: z.string().regex(SANDBOX_ID, 'must be the id of a sandbox').optional(),

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { USAGE_GROUPS } from '#core/usage/usage-store.ts';
+import { GROUPS_PATTERN } from '#handlers/usage/usage-routes.ts';
 import { PREVIEW_TOKEN_PATTERN } from '#protocol/preview-words.ts';
 import { findPatterns, type FoundPattern } from './patterns/find-patterns.ts';
 
@@ -29,7 +29,7 @@ const COMPUTED: Readonly<Record<string, readonly string[]>> = {
   ],
   // The pattern is the user's own, and so is the processor time: the guest matches it.
   'guest/files/search-files.ts': [],
-  'handlers/usage/usage-routes.ts': [`^(${USAGE_GROUPS.join('|')})(,(${USAGE_GROUPS.join('|')})){0,4}$`],
+  'handlers/usage/usage-routes.ts': [GROUPS_PATTERN],
 };
 
 /** Longest that one pattern may take altogether: an exponential one takes for ever. */
