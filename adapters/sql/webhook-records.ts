@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { ulid } from '#adapters/system/clock-and-random-ids.ts';
 import type { NewAuditEvent } from '#core/audit/audit-event.ts';
-import type { AttemptDecision } from '#core/webhooks/attempt-decision.ts';
+import { type AttemptDecision, LONGEST_PAUSE_MS } from '#core/webhooks/attempt-decision.ts';
 import type { SigningKey } from '#core/webhooks/sign-webhook.ts';
 import {
   type EventFilter,
@@ -166,6 +166,25 @@ export function webhookRecords(session: SqlSession, { seal, open }: OwnerSeals):
       if (!(await repeatable(isBehind))) return false;
       return transact((trx) => fanOut(trx, dialect, last, now));
     },
+
+    hasten: (now) =>
+      repeatable(async (db) => {
+        const after = (ms: number) => instantText(new Date(now.getTime() + ms));
+        await db
+          .updateTable('webhook_deliveries')
+          .set({ next_at: after(0) })
+          .where('hook_id', 'in', db.selectFrom('webhooks').select('id'))
+          .where('next_at', '>', after(0))
+          .where((where) =>
+            where.or([where('attempts', '=', 0), where('next_at', '>', after(LONGEST_PAUSE_MS.delivery))]),
+          )
+          .execute();
+        await db
+          .updateTable('webhooks')
+          .set({ retry_at: null })
+          .where('retry_at', '>', after(LONGEST_PAUSE_MS.hook))
+          .execute();
+      }),
 
     due: () =>
       repeatable(async (db) => {

@@ -39,8 +39,10 @@ export const systemClock: WakingClock = {
   now: () => new Date(),
 
   async until(at, signal) {
+    // The time that it takes at most: the clock may be set back meanwhile.
+    const end = performance.now() + at.getTime() - Date.now();
     for (;;) {
-      const left = at.getTime() - Date.now();
+      const left = Math.min(at.getTime() - Date.now(), end - performance.now());
       if (left <= 0 || signal?.aborted === true) return;
       // Timers fire up to a millisecond early and stop while the machine sleeps: check the clock
       // again.

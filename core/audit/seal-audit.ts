@@ -37,7 +37,8 @@ export async function sealAudit({ records, clock, tokens, archives }: SealAuditD
   if (signed?.seq === last.seq) return;
   // The event of a head needs no head, or an idle chain would grow.
   if (last.type === 'audit.head' && signed?.seq === last.seq - 1) return;
-  if (signed !== undefined && at.getTime() - signed.at.getTime() < HEAD_EVERY_MS) return;
+  // The time since the last head; where the clock was set back, until it.
+  if (signed !== undefined && Math.abs(at.getTime() - signed.at.getTime()) < HEAD_EVERY_MS) return;
   const head = { seq: last.seq, hash: last.hash, at };
   const token = tokens.signAuditHead(head);
   const hooks = await records.webhooks.list(undefined);

@@ -64,7 +64,10 @@ export async function examineInstallation(deps: ExamineInstallationDeps): Promis
   const asked = askTime(records, clock);
   const checks: Readonly<Record<string, (signal: AbortSignal) => Promise<Finding | undefined>>> = {
     database: async () => databaseFinding((await asked).ms),
-    clock: async () => clockFinding((await asked).offset),
+    clock: async () => {
+      const { offset } = await asked;
+      return clockFinding(offset, (await records.audit.lastHead())?.at, clock.now());
+    },
     sandboxes: async (signal) => {
       await sandboxes.inspect(NO_SANDBOX, signal);
       return ok(await about.describe());
@@ -147,10 +150,20 @@ export function databaseFinding(ms: number): Finding {
 const CLOCK_WARNS_MS = 2_000;
 const CLOCK_FAILS_MS = 60_000;
 
-/** @param offset of the database's clock from this one, in ms */
-export function clockFinding(offset: number): Finding {
+/**
+ * @param offset of the database's clock from this one, in ms
+ * @param signed when the last head of the audit was signed
+ */
+export function clockFinding(offset: number, signed: Date | undefined, now: Date): Finding {
   const size = Math.abs(offset);
-  if (size < CLOCK_WARNS_MS) return ok("agrees with the database's");
+  if (size < CLOCK_WARNS_MS) {
+    if (signed === undefined || signed.getTime() - now.getTime() < CLOCK_FAILS_MS)
+      return ok("agrees with the database's");
+    return warning(
+      `was set back: the audit was signed at ${signed.toISOString()}`,
+      'Synchronize it with NTP. What was planned while it was ahead may come late.',
+    );
+  }
   const detail = `${(size / 1_000).toFixed(1)} s ${offset > 0 ? 'behind' : 'ahead of'} the database's`;
   const found = size < CLOCK_FAILS_MS ? warning : failed;
   return found(detail, 'Synchronize both with NTP: tokens and deadlines depend on the time.');

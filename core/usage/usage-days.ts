@@ -30,7 +30,8 @@ export function firstKeptDay(now: Date): string {
 }
 
 /**
- * What a counter has counted since its last reading, by days; empty for an older reading.
+ * What a counter has counted since its last reading, by days; empty for an older reading. One that
+ * has counted more is no older: the clock was set back.
  * @param since the sandbox was made then: a pod of the pool counts from before
  */
 export function usageSince(
@@ -38,10 +39,10 @@ export function usageSince(
   { startedAt, at, counted }: Pick<UsageReading, 'startedAt' | 'at' | 'counted'>,
   since: Date,
 ): readonly UsageOfDay[] {
-  if (last !== undefined && at < last.at) return [];
   const before = last?.counted ?? NO_USAGE;
   const share = last === undefined ? shareSince(since, startedAt, at) : 1;
   const grown = amountsOf((name) => Math.max(0, (counted[name] ?? 0) - before[name]) * share);
+  if (last !== undefined && at < last.at && USAGE_AMOUNTS.every((name) => grown[name] === 0)) return [];
   const began = Math.max(last?.at.getTime() ?? startedAt.getTime(), since.getTime());
   const parts = daysBetween(Math.min(began, at.getTime()), at.getTime());
   const isSteady = grown.diskGibS > 0 && grown.vcpuS === 0 && grown.memoryGibS === 0;

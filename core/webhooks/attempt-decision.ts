@@ -35,9 +35,14 @@ const PROBE = { first: SECOND, factor: 2, most: 300 * SECOND };
 
 type Backoff = typeof RETRY;
 
-/** @param chance from 0 to 1: varies a pause by a fifth, so that retries do not come together */
+/** How much a pause varies, so that retries do not come together. */
+const VARIES = 0.2;
+/** The longest pauses, in milliseconds: what is due later was planned by a clock that was ahead. */
+export const LONGEST_PAUSE_MS = { delivery: RETRY.most * (1 + VARIES), hook: PROBE.most * (1 + VARIES) };
+
+/** @param chance from 0 to 1 */
 function pause({ first, factor, most }: Backoff, tries: number, chance: number): number {
-  return Math.min(first * factor ** (tries - 1), most) * (0.8 + 0.4 * chance);
+  return Math.min(first * factor ** (tries - 1), most) * (1 - VARIES + 2 * VARIES * chance);
 }
 
 export function decideAttempt(

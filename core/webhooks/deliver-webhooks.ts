@@ -89,6 +89,7 @@ export class WebhookDeliveries {
 
   /** Delivers all that is due, for a process that is not started; what is due later waits. */
   async pass(signal: AbortSignal): Promise<void> {
+    await this.#deps.records.webhooks.hasten(this.#deps.clock.now());
     if (this.#loop !== undefined) return this.wake();
     while (!signal.aborted) {
       await this.#begin(signal);

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { clockContract } from '#test/contracts/clock.contract.ts';
 import { pinnedClock } from './pinned-clock.ts';
@@ -8,6 +8,15 @@ const NOON = new Date('2026-03-01T12:00:00.000Z');
 clockContract('the system clock', systemClock, async () => undefined);
 const pinned = pinnedClock(NOON);
 clockContract('a pinned clock', pinned, async (milliseconds) => pinned.advance(milliseconds));
+
+test('ends a wait in its time where the clock is set back meanwhile', async () => {
+  const began = performance.now();
+  const over = systemClock.until(new Date(Date.now() + 50));
+  const now = jest.spyOn(Date, 'now').mockImplementation(() => NOON.getTime() - performance.timeOrigin);
+  await over;
+  now.mockRestore();
+  expect(performance.now() - began).toBeLessThan(10_000);
+});
 
 test('does not move a pinned clock by itself', () => {
   const clock = pinnedClock(NOON);

@@ -99,6 +99,33 @@ export function webhooksContract(
       expect(JSON.stringify(rows)).not.toContain('secret-path');
     });
 
+    test('are due at once where the clock was set back', async () => {
+      await records.webhooks.create(aWebhook('hook'), 5);
+      const [before, year] = [NOON, minutes(365 * 24 * 60)];
+      await records.audit.add([changed('sandbox/a'), changed('sandbox/b')]);
+      await settle(year);
+      const [attempt] = await claim('hook', year, 1);
+      await end(attempt, 500, year);
+      expect(await claim('hook', before)).toEqual([]);
+      await records.webhooks.hasten(before);
+      expect((await records.webhooks.due())[0]?.dueAt).toEqual(before);
+      expect((await deliverAll('hook', before)).toSorted()).toEqual([
+        'sandbox/a',
+        'sandbox/b',
+        'webhook/hook',
+      ]);
+    });
+
+    test('keep the pauses after a failure', async () => {
+      await records.webhooks.create(aWebhook('hook'), 5);
+      await deliverAll('hook');
+      await add(changed('sandbox/a'));
+      await end((await claim('hook'))[0], 500);
+      const due = await records.webhooks.due();
+      await records.webhooks.hasten(NOON);
+      expect(await records.webhooks.due()).toEqual(due);
+    });
+
     test('get the events after their creation that they ask for and may see', async () => {
       await add(changed('sandbox/before'));
       for (const [id, rest] of [

@@ -46,9 +46,20 @@ const gateway = (change: Partial<GatewayState> = {}) => ({
 test.each([
   ['a quick database', databaseFinding(0.2), 'ok', 'answers in 1 ms'],
   ['a slow database', databaseFinding(900), 'warning', 'answers in 900 ms'],
-  ['the same time', clockFinding(-40), 'ok', "agrees with the database's"],
-  ['a clock that is late', clockFinding(3_000), 'warning', "3.0 s behind the database's"],
-  ['a clock that is minutes ahead', clockFinding(-120_000), 'failed', "120.0 s ahead of the database's"],
+  ['the same time', clockFinding(-40, later(-9), NOON), 'ok', "agrees with the database's"],
+  ['a clock that is late', clockFinding(3_000, undefined, NOON), 'warning', "3.0 s behind the database's"],
+  [
+    'a clock that is minutes ahead',
+    clockFinding(-120_000, later(HOUR), NOON),
+    'failed',
+    "120.0 s ahead of the database's",
+  ],
+  [
+    'a clock that was set back',
+    clockFinding(0, later(HOUR), NOON),
+    'warning',
+    'was set back: the audit was signed at 2026-06-01T13:00:00.000Z',
+  ],
   ['all limits', isolationFinding(ENFORCED), 'ok', 'every limit of a sandbox is enforced'],
   [
     'two limits that nothing enforces',
@@ -154,7 +165,10 @@ describe('an installation', () => {
     records: {
       time: () => Promise.resolve(NOON),
       capacity: { countWanted: () => Promise.resolve(1) },
-      audit: { oldestLoose: () => Promise.resolve(undefined) },
+      audit: {
+        oldestLoose: () => Promise.resolve(undefined),
+        lastHead: () => Promise.resolve(undefined),
+      },
       webhooks: { list: () => Promise.resolve([]), due: () => Promise.resolve([]) },
     },
     sandboxes: {

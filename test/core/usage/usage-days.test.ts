@@ -18,7 +18,12 @@ test('is the difference to the last reading', () => {
 
 test('is nothing where the counter did not move, or the reading is older', () => {
   expect(of('01T00:01:00', '01T00:01:00', 7, 7)).toEqual([['2026-03-01', 0, false]]);
-  expect(of('01T00:02:00', '01T00:01:00', 9, 7)).toEqual([]);
+  expect(of('01T00:02:00', '01T00:01:00', 7, 7)).toEqual([]);
+  expect(of('01T00:02:00', '01T00:01:00', 6, 7)).toEqual([]);
+});
+
+test('goes on at once where the clock was set back', () => {
+  expect(of('09T00:01:00', '02T00:02:00', 9, 7)).toEqual([['2026-03-02', 2, false]]);
 });
 
 test('never is negative', () => {
