@@ -27,6 +27,15 @@ import type { UsageRecords } from './usage/usage-store.ts';
 import type { TimelineRecords } from './runs/timeline.ts';
 import type { WebhookRecords } from './webhooks/webhook-store.ts';
 
+export interface DatabaseState {
+  /** Its own clock. */
+  readonly now: Date;
+  /** Such as `PostgreSQL 17.2`. */
+  readonly software: string;
+  /** A step of its schema that only a newer version knows. */
+  readonly newerStep: string | undefined;
+}
+
 /**
  * The durable records of runs and their timelines, approvals, sandboxes, ended previews and the
  * editor's tools. Nothing that a live preview needs is in here. Every method is one transaction;
@@ -64,8 +73,7 @@ export interface Records {
   readonly webhooks: WebhookRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
-  /** The database's own clock. */
-  time(): Promise<Date>;
+  database(): Promise<DatabaseState>;
   /** Whether the database answered the last request. */
   isAnswering(): boolean;
   close(): Promise<void>;

@@ -157,6 +157,8 @@ export interface Services {
     readonly provider: string;
     /** One line: how sandboxes are isolated, and where they run. */
     readonly describe: () => Promise<string>;
+    /** Names and versions of this program and of what it runs on. */
+    readonly software: () => Promise<readonly string[]>;
     /** End of the certificate that this process serves with; undefined: it has none. */
     readonly certificateEnds: () => Promise<Date | undefined>;
     /** The disk with the data folder; undefined: there is no data folder. */

@@ -316,6 +316,11 @@ export async function openServices({
       about: {
         provider: config.provider,
         describe: () => platform.describe(),
+        software: async () => {
+          const under = await platform.software?.();
+          const own = [`Porthole ${VERSION}`, `Node ${process.versions.node}`];
+          return under === undefined ? own : [...own, under];
+        },
         certificateEnds: () => certificateEnds(config.tls?.cert),
         disk: async () => (folder === undefined ? undefined : diskOf(folder.path)),
         signIn: signInOf(config),

@@ -27,6 +27,11 @@ async function isMigrated(db: Kysely<SqlSchema>): Promise<boolean> {
   }
 }
 
+/** A step that a newer version has applied, and that this one does not need to know. */
+export async function newerStep(db: Kysely<SqlSchema>): Promise<string | undefined> {
+  return unknownStep(await db.selectFrom('schema_expansions').select('name').execute(), MIGRATIONS);
+}
+
 /** The name of a noted step that is of a newer version than these ones. */
 function unknownStep(
   noted: readonly { readonly name: string }[],

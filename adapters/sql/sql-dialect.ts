@@ -92,6 +92,8 @@ export interface SqlDialect {
   lockMigrations(trx: Kysely<SqlSchema>): Promise<void>;
   /** The database's own clock, as `instantText`. */
   readonly presentTime: RawBuilder<string>;
+  /** Such as `PostgreSQL 17.2`. */
+  readonly software: RawBuilder<string>;
   diagnose(error: unknown): Diagnosis;
 }
 

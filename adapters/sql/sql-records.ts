@@ -19,7 +19,7 @@ import { usageRecords } from './usage-records.ts';
 import { viewerRecords } from './viewer-records.ts';
 import { checkLimit } from './keyset-page.ts';
 import { lookRecords } from './look-records.ts';
-import { migrate } from './migrate.ts';
+import { migrate, newerStep } from './migrate.ts';
 import { ownerSeals, sandboxEnv } from './owner-seals.ts';
 import { policyRecords } from './policy-records.ts';
 import { publishingTransaction, unpublishedAmong } from './publishing-transaction.ts';
@@ -131,10 +131,12 @@ export function sqlRecords(
     usage: usageRecords(session),
     webhooks: webhookRecords(session, sealing),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
-    time: () =>
+    database: () =>
       session.repeatable(async (db) => {
-        const { now } = await db.selectNoFrom(dialect.presentTime.as('now')).executeTakeFirstOrThrow();
-        return new Date(now);
+        const { now, software } = await db
+          .selectNoFrom([dialect.presentTime.as('now'), dialect.software.as('software')])
+          .executeTakeFirstOrThrow();
+        return { now: new Date(now), software, newerStep: await newerStep(db) };
       }),
     isAnswering: session.isAnswering,
     close: session.close,

@@ -27,7 +27,7 @@ const warning = (detail: string, remedy: string): Finding => ({ state: 'warning'
 const failed = (detail: string, remedy: string): Finding => ({ state: 'failed', detail, remedy });
 
 export interface ExamineInstallationDeps {
-  readonly records: Pick<Records, 'time' | 'capacity' | 'audit' | 'webhooks'>;
+  readonly records: Pick<Records, 'database' | 'capacity' | 'audit' | 'webhooks'>;
   readonly sandboxes: Pick<Sandboxes, 'inspect' | 'enforcement' | 'enforcesPolicies' | 'runsImage'>;
   readonly pool: Pick<WarmPool, 'stats'>;
   readonly plane: Pick<PreviewPlane, 'examine'>;
@@ -41,6 +41,8 @@ export interface ExamineInstallationDeps {
   readonly about: {
     readonly provider: string;
     readonly describe: () => Promise<string>;
+    /** Names and versions of this program and of what it runs on, such as `Kubernetes 1.33.2`. */
+    readonly software: () => Promise<readonly string[]>;
     /** End of the certificate that this process serves with; undefined: it serves without one. */
     readonly certificateEnds: () => Promise<Date | undefined>;
     /** Bytes of the disk with the data folder; undefined: there is no such folder. */
@@ -61,12 +63,18 @@ const WITHIN_MS = 5_000;
 export async function examineInstallation(deps: ExamineInstallationDeps): Promise<readonly Check[]> {
   const { records, sandboxes, pool, plane, archives, clock, images, installationId, maxInstances } = deps;
   const { about, warnings } = deps;
-  const asked = askTime(records, clock);
+  const asked = askDatabase(records, clock);
   const checks: Readonly<Record<string, (signal: AbortSignal) => Promise<Finding | undefined>>> = {
     database: async () => databaseFinding((await asked).ms),
     clock: async () => {
       const { offset } = await asked;
       return clockFinding(offset, (await records.audit.lastHead())?.at, clock.now());
+    },
+    versions: async () => {
+      // Without an answer, the check of the database says so.
+      const state = await asked.catch(() => undefined);
+      const database = state === undefined ? [] : [state.software];
+      return versionsFinding([...(await about.software()), ...database], state?.newerStep);
     },
     sandboxes: async (signal) => {
       await sandboxes.inspect(NO_SANDBOX, signal);
@@ -107,12 +115,12 @@ export async function examineInstallation(deps: ExamineInstallationDeps): Promis
   return [...found.flat(), ...settings];
 }
 
-/** How long the database takes, and how far its clock is off this one, both in ms. */
-async function askTime(records: Pick<Records, 'time'>, clock: Clock) {
+/** What it is, how long it takes, and how far its clock is off this one, both in ms. */
+async function askDatabase(records: Pick<Records, 'database'>, clock: Clock) {
   const [began, before] = [performance.now(), clock.now().getTime()];
-  const theirs = await records.time();
-  const offset = theirs.getTime() - (before + clock.now().getTime()) / 2;
-  return { ms: performance.now() - began, offset };
+  const { now, ...state } = await records.database();
+  const offset = now.getTime() - (before + clock.now().getTime()) / 2;
+  return { ...state, ms: performance.now() - began, offset };
 }
 
 /** An id that no sandbox has: the provider answers that it is absent. */
@@ -167,6 +175,29 @@ export function clockFinding(offset: number, signed: Date | undefined, now: Date
   const detail = `${(size / 1_000).toFixed(1)} s ${offset > 0 ? 'behind' : 'ahead of'} the database's`;
   const found = size < CLOCK_FAILS_MS ? warning : failed;
   return found(detail, 'Synchronize both with NTP: tokens and deadlines depend on the time.');
+}
+
+/** Kubernetes has since then what the admission policies of sandboxes need. */
+const LEAST: Readonly<Record<string, readonly [major: number, minor: number]>> = { Kubernetes: [1, 30] };
+
+/**
+ * @param software names and versions, such as `Kubernetes 1.33.2`
+ * @param newerStep step of the database's schema that this version does not know
+ */
+export function versionsFinding(software: readonly string[], newerStep: string | undefined): Finding {
+  const detail = software.join(', ');
+  for (const each of software) {
+    const [name = '', version = ''] = each.split(' ');
+    const least = LEAST[name];
+    const [major = 0, minor = 0] = version.split('.').map((part) => Number.parseInt(part, 10));
+    if (least === undefined || major > least[0] || (major === least[0] && minor >= least[1])) continue;
+    return warning(detail, `Upgrade ${name}: Porthole needs ${least.join('.')} or later.`);
+  }
+  if (newerStep === undefined) return ok(detail);
+  return warning(
+    `${detail}; a newer Porthole has changed the database (${newerStep})`,
+    'Finish the roll-out, or the roll-back: do not run both versions for long.',
+  );
 }
 
 const PROTECTIONS: Readonly<Record<keyof Enforcement, string>> = {

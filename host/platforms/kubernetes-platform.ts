@@ -15,7 +15,7 @@ import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { collection, PODS } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { collection, type KubernetesObject, PODS } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { createGatewayProbe, type GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import { createPreviewFallback } from '#adapters/kubernetes/previews/preview-fallback.ts';
@@ -171,6 +171,13 @@ export async function openKubernetesPlatform(
         Promise.resolve(
           `${sandboxes.name}, in namespace ${previewSettings.namespace} of ${new URL(access.server).host}`,
         ),
+      async software() {
+        const { gitVersion } = await client.get<KubernetesObject & { readonly gitVersion: string }>(
+          { path: '', plural: 'version' },
+          'version',
+        );
+        return `Kubernetes ${gitVersion.replace(/^v/, '')}`;
+      },
       listening: () => undefined,
       drainMs: isInCluster() ? POD_DRAIN_MS : TERMINAL_DRAIN_MS,
       recover: () => Promise.resolve(),

@@ -38,6 +38,8 @@ export interface Platform {
   readonly warnings: () => readonly string[];
   /** One line for a person at the terminal, once all its parts are known. */
   describe(): Promise<string>;
+  /** What it runs on, such as `Kubernetes 1.33.2`. @default nothing with a version */
+  software?(): Promise<string>;
   /** Sets the server's port, which is known only once it listens. */
   listening(port: number): void;
   /**

@@ -72,17 +72,28 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
       expect(await get('/health')).toEqual([200, { ok: true }]);
     });
 
+    const check = async (wanted: string) => {
+      const [, answer] = await get('/api/installation/checks', { authorization: `Bearer ${ADMIN_KEY}` });
+      const { checks } = answer as { checks: { name: string; state: string; detail: string }[] };
+      return checks.find(({ name }) => name === wanted);
+    };
+
+    test('knows the version of the cluster', async () => {
+      const { gitVersion } = JSON.parse(await kubectl(['get', '--raw', '/version'])) as {
+        gitVersion: string;
+      };
+      expect(await check('versions')).toMatchObject({
+        state: 'ok',
+        detail: expect.stringContaining(`, Kubernetes ${gitVersion.slice(1)}, SQLite 3.`),
+      });
+    });
+
     test(
       'sees whether the cluster enforces the network policies of sandboxes',
       async () => {
-        const policies = async () => {
-          const [, answer] = await get('/api/installation/checks', { authorization: `Bearer ${ADMIN_KEY}` });
-          const { checks } = answer as { checks: { name: string; state: string }[] };
-          return checks.find(({ name }) => name === 'network policies')?.state;
-        };
         // Guests start, and policies take effect, without an event.
         const become = async (wanted: string) => {
-          while ((await policies()) !== wanted) await pause(100);
+          while ((await check('network policies'))?.state !== wanted) await pause(100);
         };
         await startSandbox('policies');
         await become('warning');

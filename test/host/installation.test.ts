@@ -45,7 +45,16 @@ describe('what an installation says of itself', () => {
     const { ok, checks } = answer.json<{ ok: boolean; checks: { name: string; state: string }[] }>();
     expect(ok).toBe(true);
     expect(checks.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['database', 'clock', 'sandboxes', 'isolation', 'capacity', 'audit', 'disk']),
+      expect.arrayContaining([
+        'database',
+        'clock',
+        'versions',
+        'sandboxes',
+        'isolation',
+        'capacity',
+        'audit',
+        'disk',
+      ]),
     );
     const verbose = (token?: string) =>
       porthole.call('GET', '/health?verbose', token === undefined ? {} : { token });

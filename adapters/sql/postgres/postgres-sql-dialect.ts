@@ -93,5 +93,7 @@ export const postgresSqlDialect: SqlDialect = {
     await sql`select pg_advisory_xact_lock(${LOCK_KEY})`.execute(trx);
   },
   presentTime: sql<string>`to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  // Debian's has its package behind it.
+  software: sql<string>`'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1)`,
   diagnose: diagnosePostgres,
 };

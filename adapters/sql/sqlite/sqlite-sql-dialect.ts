@@ -64,5 +64,6 @@ export const sqliteSqlDialect: SqlDialect = {
   // Every transaction begins as IMMEDIATE and holds the only write lock.
   lockMigrations: async () => {},
   presentTime: sql<string>`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`,
+  software: sql<string>`'SQLite ' || sqlite_version()`,
   diagnose: diagnoseSqlite,
 };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Kysely } from 'kysely';
-import { applyMigrations, migrate } from '#adapters/sql/migrate.ts';
+import { applyMigrations, migrate, newerStep } from '#adapters/sql/migrate.ts';
 import { MIGRATIONS, type SqlSchema } from '#adapters/sql/schema.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
@@ -44,6 +44,7 @@ describe('migrations', () => {
 
   test('make these tables', async () => {
     await migrate(db, sqliteSqlDialect);
+    expect(await newerStep(db)).toBeUndefined();
     expect(await tables()).toEqual([
       'api_keys',
       'approval_denials',
@@ -132,6 +133,7 @@ describe('migrations', () => {
     const expands = { name: '9998-from-the-future', sql: 'alter table runs add column mood TEXT' };
     await applyMigrations(db, sqliteSqlDialect, [...MIGRATIONS, expands]);
     await migrate(db, sqliteSqlDialect);
+    expect(await newerStep(db)).toBe('9998-from-the-future');
     // The newer version finds its step done after the roll-back.
     await applyMigrations(db, sqliteSqlDialect, [...MIGRATIONS, expands]);
   });

@@ -12,6 +12,7 @@ import {
   imagesFinding,
   isolationFinding,
   policiesFinding,
+  versionsFinding,
   poolFinding,
   webhooksFinding,
 } from '#core/diagnosis/examine-installation.ts';
@@ -59,6 +60,19 @@ test.each([
     clockFinding(0, later(HOUR), NOON),
     'warning',
     'was set back: the audit was signed at 2026-06-01T13:00:00.000Z',
+  ],
+  [
+    'versions that work',
+    versionsFinding(['Porthole 1.0.0', 'Kubernetes 1.30.0-gke.1'], undefined),
+    'ok',
+    'Porthole 1.0.0, Kubernetes 1.30.0-gke.1',
+  ],
+  ['an old Kubernetes', versionsFinding(['Kubernetes 1.29.9'], undefined), 'warning', 'Kubernetes 1.29.9'],
+  [
+    'a database of a newer version',
+    versionsFinding(['Porthole 1.0.0'], '0050-more'),
+    'warning',
+    'Porthole 1.0.0; a newer Porthole has changed the database (0050-more)',
   ],
   ['all limits', isolationFinding(ENFORCED), 'ok', 'every limit of a sandbox is enforced'],
   [
@@ -163,7 +177,7 @@ describe('an installation', () => {
   const gone = () => Promise.reject(new PortholeError('service_unavailable', 'the database is gone'));
   const deps = {
     records: {
-      time: () => Promise.resolve(NOON),
+      database: () => Promise.resolve({ now: NOON, software: 'SQLite 3.50.4', newerStep: undefined }),
       capacity: { countWanted: () => Promise.resolve(1) },
       audit: {
         oldestLoose: () => Promise.resolve(undefined),
@@ -185,6 +199,7 @@ describe('an installation', () => {
     about: {
       provider: 'local',
       describe: () => Promise.resolve('local, bubblewrap'),
+      software: () => Promise.resolve(['Porthole 1.0.0']),
       certificateEnds: () => Promise.resolve(undefined),
       disk: () => Promise.resolve(undefined),
     },
@@ -195,6 +210,7 @@ describe('an installation', () => {
     expect((await examineInstallation(deps)).map(({ name, state }) => `${name} ${state}`)).toEqual([
       'database ok',
       'clock ok',
+      'versions ok',
       'sandboxes ok',
       'isolation ok',
       'capacity ok',
@@ -220,7 +236,7 @@ describe('an installation', () => {
   });
 
   test('without its database fails where it needs it, and says why', async () => {
-    const records = { ...deps.records, time: gone, capacity: { countWanted: gone } };
+    const records = { ...deps.records, database: gone, capacity: { countWanted: gone } };
     const checks = await examineInstallation({ ...deps, records: records as unknown as typeof deps.records });
     expect(checks.filter(({ state }) => state === 'failed')).toEqual(
       ['database', 'clock', 'capacity'].map((name) => ({
