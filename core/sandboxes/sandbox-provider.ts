@@ -180,9 +180,10 @@ export interface SandboxProvider {
   /**
    * Whether the cluster enforces its network policies; undefined where that cannot be seen from
    * here.
+   * @param ids of running sandboxes, which are tried until one can tell
    * @default there are none
    */
-  enforcesPolicies?(signal: AbortSignal): Promise<boolean | undefined>;
+  enforcesPolicies?(ids: readonly string[], signal: AbortSignal): Promise<boolean | undefined>;
 
   /** Whether a sandbox can be made from the image, as far as is known in advance. */
   runsImage(reference: string, signal?: AbortSignal): Promise<boolean>;

@@ -98,8 +98,8 @@ export class SandboxService implements Sandboxes {
     return this.#provider.enforcement(network);
   }
 
-  async enforcesPolicies(signal: AbortSignal): Promise<boolean | undefined> {
-    return this.#provider.enforcesPolicies?.(signal);
+  async enforcesPolicies(ids: readonly string[], signal: AbortSignal): Promise<boolean | undefined> {
+    return this.#provider.enforcesPolicies?.(ids, signal);
   }
 
   async cpuTime(id: string): Promise<CpuTime | undefined> {

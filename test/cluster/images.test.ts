@@ -27,15 +27,6 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
     kubectl(['wait', what, `--for=${condition}`, '--timeout=60s']);
   const read = (what: string, path: string) => kubectl(['get', what, `--output=jsonpath=${path}`]);
 
-  const startSandbox = async (sandboxId: string) => {
-    const limits = { memoryMebibytes: 512, workspaceMebibytes: 512, scratchMebibytes: 64 };
-    const guestKeys = GUEST.keys.publicKeys;
-    const props = { namespace, sandboxId, image: images.sandbox, guestKeys, ...limits };
-    const { volumeClaim, pod } = sandboxPodManifests(props);
-    await apply({ apiVersion: 'v1', kind: 'List', items: [volumeClaim, pod] });
-    await until(`pod/${sandboxObjectName(sandboxId)}`, 'condition=Ready');
-  };
-
   beforeAll(async () => {
     fixture = await cluster();
     images = await builtImages(fixture);
@@ -48,15 +39,20 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
   describe('the function host, as infra/ runs it', () => {
     const inside = (...argv: string[]) => kubectl(['exec', 'functions', '--', ...argv]);
 
-    const get = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
+    const ask = async (method: string, path: string, body?: object) => {
       const outgoing = request({
         host: await read('pod/functions', '{.status.podIP}'),
         port: functionsPort({ environment: {} }),
+        method,
         path,
-        headers: { ...headers, host: API_HOST },
+        headers: {
+          host: API_HOST,
+          authorization: `Bearer ${ADMIN_KEY}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
         agent: false,
       });
-      outgoing.end();
+      outgoing.end(body && JSON.stringify(body));
       const [response] = (await once(outgoing, 'response')) as [
         NodeJS.ReadableStream & { statusCode: number },
       ];
@@ -69,11 +65,11 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
     }, 2 * MINUTE);
 
     test('answers the health check', async () => {
-      expect(await get('/health')).toEqual([200, { ok: true }]);
+      expect(await ask('GET', '/health')).toEqual([200, { ok: true }]);
     });
 
     const check = async (wanted: string) => {
-      const [, answer] = await get('/api/installation/checks', { authorization: `Bearer ${ADMIN_KEY}` });
+      const [, answer] = await ask('GET', '/api/installation/checks');
       const { checks } = answer as { checks: { name: string; state: string; detail: string }[] };
       return checks.find(({ name }) => name === wanted);
     };
@@ -95,7 +91,7 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
         const become = async (wanted: string) => {
           while ((await check('network policies'))?.state !== wanted) await pause(100);
         };
-        await startSandbox('policies');
+        expect((await ask('POST', '/v1/sandbox', {}))[0]).toBe(200);
         await become('warning');
         await apply(functionHostObjects(namespace, images).policies);
         await become('ok');
@@ -178,7 +174,14 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
     const pod = sandboxObjectName('images');
     const inside = (script: string) => kubectl(['exec', pod, '--', 'bash', '-euc', script]);
 
-    beforeAll(() => startSandbox('images'), 2 * MINUTE);
+    beforeAll(async () => {
+      const limits = { memoryMebibytes: 512, workspaceMebibytes: 512, scratchMebibytes: 64 };
+      const guestKeys = GUEST.keys.publicKeys;
+      const props = { namespace, sandboxId: 'images', image: images.sandbox, guestKeys, ...limits };
+      const manifests = sandboxPodManifests(props);
+      await apply({ apiVersion: 'v1', kind: 'List', items: [manifests.volumeClaim, manifests.pod] });
+      await until(`pod/${pod}`, 'condition=Ready');
+    }, 2 * MINUTE);
 
     test.each([
       ['bash', 'echo "${BASH_VERSINFO[0]}"', /^5\n$/],

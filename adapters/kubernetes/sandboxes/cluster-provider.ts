@@ -152,8 +152,15 @@ export abstract class ClusterProvider implements SandboxProvider {
   }
 
   /** From a node nothing can be seen: a policy never keeps it from its own pods. */
-  async enforcesPolicies(signal: AbortSignal): Promise<boolean | undefined> {
-    return isInCluster() ? enforcesPolicies(this.client, this.pods, signal) : undefined;
+  async enforcesPolicies(ids: readonly string[], signal: AbortSignal): Promise<boolean | undefined> {
+    if (!isInCluster()) return undefined;
+    for (const id of ids) {
+      // It may have stopped meanwhile.
+      const pod = await this.running(id, signal).catch(() => undefined);
+      const areEnforced = pod && (await enforcesPolicies(pod, signal));
+      if (areEnforced !== undefined) return areEnforced;
+    }
+    return undefined;
   }
 
   connect(id: string, operation: string, signal?: AbortSignal): Promise<GuestConnection> {

@@ -178,6 +178,7 @@ describe('an installation', () => {
   const deps = {
     records: {
       database: () => Promise.resolve({ now: NOON, software: 'SQLite 3.50.4', newerStep: undefined }),
+      sandboxes: { live: () => Promise.resolve({ items: [] }) },
       capacity: { countWanted: () => Promise.resolve(1) },
       audit: {
         oldestLoose: () => Promise.resolve(undefined),
