@@ -9,6 +9,9 @@ import { NOTE_IDS, PREVIEW_NOTES, type PreviewFacts } from '../protocol/preview-
 export { DOMAIN, LABELS, SANDBOX_POD_LABELS } from '../protocol/cluster-labels.ts';
 export { formatTime, parseTime, readNotes, writeNotes } from '../protocol/preview-facts.ts';
 
+/** The ResourceQuota that limits all sandboxes together. */
+export const SANDBOX_QUOTA = 'porthole-sandboxes';
+
 /** The state of a preview. Set on its route only, except `attempt`, which its Service has too. */
 export const ANNOTATIONS = {
   ...(Object.fromEntries(NOTE_IDS.map((id) => [id, PREVIEW_NOTES[id].annotation])) as Readonly<

@@ -1,4 +1,5 @@
 import * as kubernetes from '@pulumi/kubernetes';
+import { SANDBOX_QUOTA } from '../constructs/names.ts';
 import { component } from './settings-with-outputs.ts';
 import { sandboxProvider } from './sandbox-provider.plan.ts';
 import { canonicalQuantity } from './quantity.ts';
@@ -50,7 +51,7 @@ export function sandboxQuotaPlan(config: StackConfig) {
   const volumes = maxTotal + waiting + otherPods;
   const pods = volumes + (namespaces.functions === namespaces.previews ? ownPods(config) : 0);
   return {
-    metadata: { name: 'porthole-sandboxes', namespace: namespaces.previews, labels: STACK_LABELS },
+    metadata: { name: SANDBOX_QUOTA, namespace: namespaces.previews, labels: STACK_LABELS },
     spec: {
       hard: {
         ...(provider !== 'agent-sandbox' && {

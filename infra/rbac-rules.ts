@@ -1,3 +1,4 @@
+import { SANDBOX_QUOTA } from '../constructs/names.ts';
 import type { sandboxProvider } from './sandbox-provider.plan.ts';
 
 /** A right of a service account in the previews' namespace, and the work that fails without it. */
@@ -94,6 +95,8 @@ const POOL = [
   ...needs(CLAIMS_API, 'sandboxwarmpools/scale', { patch: 'say how many sandboxes are to be kept ready' }),
 ];
 
+const QUOTA = needs('', 'resourcequotas', { get: 'say how much of the quota of sandboxes is used' });
+
 /**
  * The functions' rights, least privilege: one for each kind of call that the adapters make. They
  * never read a Secret or a ConfigMap, change no pod, and do not exec through the API server: guests
@@ -103,6 +106,7 @@ const POOL = [
 export function functionNeeds(provider: Provider, warmPool?: string): readonly Need[] {
   return merged([
     ...PREVIEWS,
+    ...QUOTA.map((need) => ({ ...need, name: SANDBOX_QUOTA })),
     ...(provider === 'agent-sandbox' ? [] : PODS),
     ...(provider === 'kubernetes' ? [] : [...CLAIMS, ...POOL.map((need) => ({ ...need, name: warmPool }))]),
   ]);

@@ -2,7 +2,7 @@ import type { Clock } from '#base/clock-and-ids.ts';
 import type { CatalogueImage } from '../images/image-store.ts';
 import type { GatewayState, PreviewPlane } from '../previews/preview-plane.ts';
 import type { Records } from '../records.ts';
-import type { Enforcement, Sandboxes } from '../sandboxes/sandbox-provider.ts';
+import type { Enforcement, QuotaCount, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { WarmPool, WarmPoolStats } from '../sandboxes/warm-pool.ts';
 import type { DueWebhook, Webhook } from '../webhooks/webhook-store.ts';
 
@@ -28,7 +28,7 @@ const failed = (detail: string, remedy: string): Finding => ({ state: 'failed', 
 
 export interface ExamineInstallationDeps {
   readonly records: Pick<Records, 'database' | 'sandboxes' | 'capacity' | 'audit' | 'webhooks'>;
-  readonly sandboxes: Pick<Sandboxes, 'inspect' | 'enforcement' | 'enforcesPolicies' | 'runsImage'>;
+  readonly sandboxes: Pick<Sandboxes, 'inspect' | 'enforcement' | 'quota' | 'enforcesPolicies' | 'runsImage'>;
   readonly pool: Pick<WarmPool, 'stats'>;
   readonly plane: Pick<PreviewPlane, 'examine'>;
   /** Undefined: there is no bucket for signed heads. */
@@ -97,6 +97,7 @@ export async function examineInstallation(deps: ExamineInstallationDeps): Promis
       );
     },
     capacity: async () => capacityFinding(await records.capacity.countWanted(installationId), maxInstances),
+    quota: async (signal) => quotaFinding((await sandboxes.quota?.(signal)) ?? []),
     'warm pool': async (signal) => poolFinding(await pool.stats(signal)),
     audit: async () => {
       const [head] = archives === undefined ? [] : await records.audit.waitingHeads();
@@ -255,6 +256,15 @@ export function capacityFinding(running: number, most: number): Finding {
   const remedy = 'Raise WARM_POOL_MAX_INSTANCES, or stop idle sandboxes sooner.';
   if (running >= most) return failed(detail, remedy);
   return running >= most * NEARLY_FULL ? warning(detail, remedy) : ok(detail);
+}
+
+export function quotaFinding(counts: readonly QuotaCount[]): Finding | undefined {
+  if (counts.length === 0) return undefined;
+  const detail = counts.map(({ what, used, most }) => `${used} of ${most} ${what}`).join(', ');
+  const remedy = 'Raise sandboxes.maxTotal, or delete sandboxes that are not needed.';
+  const part = Math.max(...counts.map(({ used, most }) => (most === 0 ? 1 : used / most)));
+  if (part >= 1) return failed(detail, remedy);
+  return part >= NEARLY_FULL ? warning(detail, remedy) : ok(detail);
 }
 
 export function poolFinding({ warm, config }: Pick<WarmPoolStats, 'warm' | 'config'>): Finding | undefined {

@@ -156,6 +156,14 @@ export interface CpuTime {
   readonly seconds: number;
 }
 
+/** Objects of one kind in a quota. */
+export interface QuotaCount {
+  /** Such as `pods`. */
+  readonly what: string;
+  readonly used: number;
+  readonly most: number;
+}
+
 /**
  * Where sandboxes live. Every method is idempotent, and safe to repeat after a crash in the middle.
  * A sandbox keeps what it was made from: `resume` takes nothing but its id.
@@ -176,6 +184,12 @@ export interface SandboxProvider {
    * are null.
    */
   enforcement(network: boolean): Promise<Enforcement>;
+
+  /**
+   * How much of the cluster's quota for all sandboxes is used.
+   * @default there is none
+   */
+  quota?(signal: AbortSignal): Promise<readonly QuotaCount[]>;
 
   /**
    * Whether the cluster enforces its network policies; undefined where that cannot be seen from

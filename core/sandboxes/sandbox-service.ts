@@ -10,6 +10,7 @@ import type { SandboxEventPublisher } from './sandbox-event-publisher.ts';
 import type {
   CpuTime,
   Enforcement,
+  QuotaCount,
   ExecCommand,
   ExecProcess,
   GuestAnswer,
@@ -96,6 +97,10 @@ export class SandboxService implements Sandboxes {
 
   enforcement(network: boolean): Promise<Enforcement> {
     return this.#provider.enforcement(network);
+  }
+
+  async quota(signal: AbortSignal): Promise<readonly QuotaCount[]> {
+    return (await this.#provider.quota?.(signal)) ?? [];
   }
 
   async enforcesPolicies(ids: readonly string[], signal: AbortSignal): Promise<boolean | undefined> {

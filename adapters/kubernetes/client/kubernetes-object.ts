@@ -17,6 +17,7 @@ export interface Kind {
 
 export const SERVICES: Kind = { version: 'v1', plural: 'services' };
 export const PODS: Kind = { version: 'v1', plural: 'pods' };
+export const RESOURCE_QUOTAS: Kind = { version: 'v1', plural: 'resourcequotas' };
 export const VOLUME_CLAIMS: Kind = { version: 'v1', plural: 'persistentvolumeclaims' };
 export const HTTP_ROUTES: Kind = { group: 'gateway.networking.k8s.io', version: 'v1', plural: 'httproutes' };
 

@@ -5,11 +5,12 @@ import {
   sandboxNotRunning,
   transportError,
 } from '#adapters/sandboxes/sandbox-errors.ts';
-import { SANDBOX_LABELS, selector } from '#constructs/names.ts';
+import { SANDBOX_LABELS, SANDBOX_QUOTA, selector } from '#constructs/names.ts';
 import { PortholeError } from '#base/errors.ts';
 import type {
   Enforcement,
   GuestConnection,
+  QuotaCount,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
@@ -23,13 +24,15 @@ import {
   type KubernetesObject,
   type ObjectMeta,
   PODS,
+  RESOURCE_QUOTAS,
 } from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
+import { isReason } from '../client/kubernetes-error.ts';
 import { enforcesPolicies } from './network-policies.ts';
 import { type GuestAccess, PodGuests } from './pod-guests.ts';
 import { type Pod, podState, type RunningPod } from './pod-state.ts';
 import { portError, CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
-import { awaitObject, awaitSettled, isTimeout, sandboxIdOf, type Watching } from './cluster-objects.ts';
+import { awaitObject, awaitSettled, find, isTimeout, sandboxIdOf, type Watching } from './cluster-objects.ts';
 import { openClusterStreams } from './cluster-streams.ts';
 
 export interface ClusterProviderOptions {
@@ -48,6 +51,13 @@ export interface ClusterProviderOptions {
   readonly openWithinMs?: number | undefined;
 }
 
+interface ResourceQuota extends KubernetesObject {
+  readonly status?: {
+    readonly hard?: Readonly<Record<string, string>>;
+    readonly used?: Readonly<Record<string, string>>;
+  };
+}
+
 /**
  * Base of the cluster providers: the sandbox lifecycle differs, operations inside a sandbox do not.
  */
@@ -58,6 +68,7 @@ export abstract class ClusterProvider implements SandboxProvider {
   protected readonly guests: PodGuests;
   protected readonly pods: Collection;
   protected readonly watching: Watching;
+  readonly #namespace: string;
   readonly #settleWithinMs: number;
   readonly #nodeWithinMs: number;
 
@@ -66,6 +77,7 @@ export abstract class ClusterProvider implements SandboxProvider {
     const { settleWithinMs = 180_000, nodeWithinMs = NODE_WITHIN_MS } = options;
     const streams = openClusterStreams(access, openWithinMs);
     this.client = client;
+    this.#namespace = namespace;
     this.pods = collection(PODS, namespace);
     this.watching = { client, streams };
     this.guests = new PodGuests({ ...guest, streams, pods: this.pods });
@@ -149,6 +161,24 @@ export abstract class ClusterProvider implements SandboxProvider {
 
   enforcement(): Promise<Enforcement> {
     return Promise.resolve(CLUSTER_ENFORCEMENT);
+  }
+
+  async quota(signal: AbortSignal): Promise<readonly QuotaCount[]> {
+    const quotas = collection(RESOURCE_QUOTAS, this.#namespace);
+    const found = await find<ResourceQuota>(this.client, quotas, SANDBOX_QUOTA, signal).catch(
+      (error: unknown) => {
+        // A Role that others keep may lack the right.
+        if (isReason(error, 'Forbidden')) return undefined;
+        throw error;
+      },
+    );
+    const { hard = {}, used = {} } = found?.status ?? {};
+    return Object.entries(hard).map(([name, most]) => ({
+      // `count/sandboxclaims.extensions.agents.x-k8s.io`
+      what: name.replace(/^count\//, '').replace(/\..*$/, ''),
+      used: Number(used[name] ?? 0),
+      most: Number(most),
+    }));
   }
 
   /** From a node nothing can be seen: a policy never keeps it from its own pods. */

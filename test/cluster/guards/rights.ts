@@ -39,6 +39,7 @@ export const ACCOUNTS = {
       ...PREVIEWS,
       ['get list watch create delete', 'pods', 'previews'],
       ['get list watch create delete', 'persistentvolumeclaims', 'previews'],
+      ['get', 'resourcequotas', 'previews', 'porthole-sandboxes'],
     ],
     mayNot: [
       [EVERY_VERB, CLAIMS, 'previews'],
@@ -51,6 +52,7 @@ export const ACCOUNTS = {
       ['get watch', 'pods', 'previews'],
       ['get list watch create delete', CLAIMS, 'previews'],
       ['get watch patch', SANDBOXES, 'previews'],
+      ['get', 'resourcequotas', 'previews', 'porthole-sandboxes'],
       ['get', POOLS, 'previews', 'cold'],
       ['patch', `${POOLS}/scale`, 'previews', 'cold'],
     ],

@@ -14,6 +14,7 @@ import {
   policiesFinding,
   versionsFinding,
   poolFinding,
+  quotaFinding,
   webhooksFinding,
 } from '#core/diagnosis/examine-installation.ts';
 import { PortholeError } from '#base/errors.ts';
@@ -95,6 +96,17 @@ test.each([
   ],
   ['images that run', imagesFinding([], 3), 'ok', '3 in the catalogue'],
   ['an image that is not there', imagesFinding(['go'], 3), 'warning', 'the provider cannot run go'],
+  ['a quota with room', quotaFinding([{ what: 'pods', used: 3, most: 9 }]), 'ok', '3 of 9 pods'],
+  [
+    'a quota that is nearly used up',
+    quotaFinding([
+      { what: 'pods', used: 9, most: 10 },
+      { what: 'persistentvolumeclaims', used: 2, most: 10 },
+    ]),
+    'warning',
+    '9 of 10 pods, 2 of 10 persistentvolumeclaims',
+  ],
+  ['a quota without room', quotaFinding([{ what: 'pods', used: 0, most: 0 }]), 'failed', '0 of 0 pods'],
   ['no limit of sandboxes', capacityFinding(12, 0), 'ok', '12 running, without a limit'],
   ['room for more', capacityFinding(17, 20), 'ok', '17 of 20 running'],
   ['little room', capacityFinding(18, 20), 'warning', '18 of 20 running'],
