@@ -16,9 +16,10 @@ export interface CountUsageDeps {
   readonly failed: (sandboxId: string, error: unknown) => void;
 }
 
-/** Guests that are asked at once, and the milliseconds that each may take: a stop waits for it. */
+/** Guests that are asked at once. */
 const AT_ONCE = 32;
-const ANSWERS_WITHIN_MS = 1_500;
+/** In which a guest answers, in milliseconds. A stop waits longer: no later reading has the rest. */
+const ANSWERS_WITHIN_MS = { pass: 1_500, stop: 5_000 };
 
 /** One pass over the sandboxes of an installation. Passes may run concurrently. */
 export async function countUsage(
@@ -91,7 +92,7 @@ async function readProcesses(
   isLast: boolean,
   signal: AbortSignal | undefined,
 ): Promise<readonly UsageReading[]> {
-  const within = AbortSignal.timeout(ANSWERS_WITHIN_MS);
+  const within = AbortSignal.timeout(ANSWERS_WITHIN_MS[isLast ? 'stop' : 'pass']);
   const until = signal === undefined ? within : AbortSignal.any([signal, within]);
   const [outside, inside] = await Promise.allSettled([
     sandboxes.cpuTime?.(id),
