@@ -139,19 +139,20 @@ export function auditRecords({ dialect, repeatable, transact, watchAppends }: Sq
         return row && new Date(row.at);
       }),
 
-    read: ({ types, subject, user, from, to }: AuditFilter, { after, limit }) =>
+    read: ({ types, subject, user, from, to }: AuditFilter, { after, limit, order = 'asc' }) =>
       repeatable(async (db) => {
         checkLimit(limit);
         const rows = await db
           .selectFrom('audit_events')
           .selectAll()
-          .where('seq', '>', after)
+          .where('seq', '>', order === 'asc' ? after : 0)
+          .$if(order === 'desc' && after > 0, (query) => query.where('seq', '<', after))
           .$if(types !== undefined, (query) => query.where('type', 'in', types ?? []))
           .$if(subject !== undefined, (query) => query.where('subject', '=', subject ?? ''))
           .$if(user !== undefined, (query) => query.where(named(user ?? '')))
           .$if(from !== undefined, (query) => query.where('at', '>=', instantText(from as Date)))
           .$if(to !== undefined, (query) => query.where('at', '<', instantText(to as Date)))
-          .orderBy('seq')
+          .orderBy('seq', order)
           .limit(limit + 1)
           .execute();
         return { rows: rows.slice(0, limit).map(toAuditRow), more: rows.length > limit };

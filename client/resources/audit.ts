@@ -14,6 +14,8 @@ export interface AuditFilter extends CallOptions {
   readonly from?: Date | undefined;
   /** Exclusive. */
   readonly to?: Date | undefined;
+  /** `desc`: newest first. @default asc */
+  readonly order?: 'asc' | 'desc' | undefined;
 }
 
 export interface AuditHeads {
@@ -34,7 +36,6 @@ export class Audit {
     this.#http = http;
   }
 
-  /** Oldest first. */
   events({ signal, from, to, ...filter }: AuditFilter = {}): AsyncGenerator<AuditEvent, void> {
     const query = { ...filter, from: from?.toISOString(), to: to?.toISOString(), limit: AT_ONCE };
     return pages<AuditEvent>(this.#http, 'v1/audit', 'events', query, signal);

@@ -72,12 +72,12 @@ export interface AuditRecords {
   /** Puts at most `most` stored events at the end of the chain; returns how many. */
   chain(most: number): Promise<number>;
   /**
-   * The rows after `after` in the order of the chain. `invalid_request` on a limit outside
-   * 1..1000.
+   * The rows after `after` in the order of the chain, or backwards from its end or from `after`.
+   * `invalid_request` on a limit outside 1..1000.
    */
   read(
     filter: AuditFilter,
-    page: { readonly after: number; readonly limit: number },
+    page: { readonly after: number; readonly limit: number; readonly order?: 'asc' | 'desc' },
   ): Promise<{ readonly rows: readonly AuditRow[]; readonly more: boolean }>;
   /** When the oldest event happened that is not in the chain; undefined: all are. */
   oldestLoose(): Promise<Date | undefined>;

@@ -187,7 +187,7 @@ export interface SandboxProvider {
 
   /**
    * How much of the cluster's quota for all sandboxes is used.
-   * @default there is none
+   * @default no quota
    */
   quota?(signal: AbortSignal): Promise<readonly QuotaCount[]>;
 

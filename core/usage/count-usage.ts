@@ -18,7 +18,7 @@ export interface CountUsageDeps {
 
 /** Guests that are asked at once. */
 const AT_ONCE = 32;
-/** In which a guest answers, in milliseconds. A stop waits longer: no later reading has the rest. */
+/** In which a guest answers, in milliseconds. Longer at a stop: no later reading has the rest. */
 const ANSWERS_WITHIN_MS = { pass: 1_500, stop: 5_000 };
 
 /** One pass over the sandboxes of an installation. Passes may run concurrently. */

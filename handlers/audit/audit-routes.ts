@@ -72,11 +72,12 @@ const NO_STORE = { 'cache-control': 'no-store' };
 
 const listRoute = defineRoute('listAuditEvents', 'GET', '/v1/audit', {
   tag: 'Audit',
-  summary: 'List what happened, oldest first',
+  summary: 'List what happened',
   description: 'Each row has the hash of the row before. `porthole audit verify` checks them. For admins.',
   query: z.object({
     ...pageQuery,
     after: seq.default(0).describe('`seq` of the last known row'),
+    order: z.enum(['asc', 'desc']).default('asc').describe('`asc`: oldest first; `desc`: newest first'),
     type: z.enum(AUDIT_EVENT_TYPES).optional(),
     subject: z.string().max(300).optional(),
     user: z.string().max(300).optional().describe('Who did it, for whom, or the owner of what was changed'),
@@ -100,7 +101,7 @@ const listRoute = defineRoute('listAuditEvents', 'GET', '/v1/audit', {
     requireAdmin(person, 'read the audit', 'the installation');
     await services.denied.settled();
     await sealAudit(services);
-    const { after, limit, type, subject, user, from, to, format } = query;
+    const { after, limit, order, type, subject, user, from, to, format } = query;
     const { rows, more } = await services.records.audit.read(
       {
         types: type && [type],
@@ -109,7 +110,7 @@ const listRoute = defineRoute('listAuditEvents', 'GET', '/v1/audit', {
         from: from === undefined ? undefined : new Date(from),
         to: to === undefined ? undefined : new Date(to),
       },
-      { after, limit },
+      { after, limit, order },
     );
     if (format === 'ocsf') return jsonLines(rows.map(ocsfAuditEvent), NO_STORE);
     const next = more ? String(rows.at(-1)?.seq) : null;

@@ -231,6 +231,34 @@ suite('the settings of the console, in a real browser', chromiumMissing, () => {
     await page.unrouteAll();
   });
 
+  test('shows admins the audit, the newest first, and that of one person', async () => {
+    await open('/audit');
+    await page
+      .getByText('This page does not exist')
+      .or(page.getByRole('heading', { level: 1 }))
+      .first()
+      .waitFor();
+    expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0);
+    const { runId } = await makeRun(here.porthole, BOB);
+    await here.porthole.call('GET', `/api/runs/${runId}`, { token: 'wrong-key-of-a-test' });
+    const ada = await signIn(ADA_ADMIN);
+    await ada.page.goto(`${here.porthole.host.url}/settings/audit`);
+    await ada.page.getByRole('row', { name: new RegExp(`^run.created run/${runId} bob`) }).waitFor();
+    await ada.page
+      .getByRole('row', { name: /^request.denied denied operation\/getRun/ })
+      .first()
+      .waitFor();
+    await ada.page.getByLabel('Person').fill('bob');
+    await ada.page.getByRole('button', { name: 'Show', exact: true }).click();
+    await ada.page
+      .getByRole('row', { name: /^request.denied/ })
+      .first()
+      .waitFor({ state: 'detached' });
+    await ada.page.getByRole('row', { name: new RegExp(`^run.created run/${runId} bob`) }).waitFor();
+    expect(await violations(ada.page)).toEqual([]);
+    await ada.context.close();
+  });
+
   test('lists the people with runs that one may see, and lets an admin block their previews', async () => {
     const [own, carols] = await Promise.all([makeRun(here.porthole, ALICE), makeRun(here.porthole, CAROL)]);
     await makeRun(here.porthole, BOB);

@@ -133,6 +133,22 @@ describe('every command', () => {
     expect(JSON.parse(event)).toMatchObject({ class_uid: 6003, metadata: { event_code: 'run.created' } });
   });
 
+  test('prints the last of the audit, as audit alone has them', async () => {
+    const audit = async (...words: string[]) =>
+      linesOf((await runPorthole(['audit', ...words], environment)).stdout);
+    const last = await audit('--last', '2');
+    expect(last).toHaveLength(2);
+    expect((await audit()).join('\n')).toContain(last.join('\n'));
+    const [event = ''] = (await audit('--last', '1', '--format', 'ocsf')).slice(-1);
+    expect(last.at(-1)).toMatch(
+      `${(JSON.parse(event) as { metadata: { sequence: number } }).metadata.sequence} `,
+    );
+    expect(await runPorthole(['audit', '--last', 'two'], environment)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--last must be a number from 1 to 10000, got "two".'),
+    });
+  });
+
   test('makes a webhook, tests it, and shows what it delivered', async () => {
     const receiver = await startWebhookReceiver();
     const hook = (...words: string[]) => runPorthole(['webhooks', ...words], environment);

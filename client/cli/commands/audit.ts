@@ -7,6 +7,7 @@ import { type CommandSpec, type Context, readChoice, UsageError } from '../comma
 import { plain } from '../print.ts';
 
 const FORMATS = ['ocsf'] as const;
+const MAX_LAST = 10_000;
 
 export const auditCommand: CommandSpec = {
   name: 'audit',
@@ -18,6 +19,7 @@ export const auditCommand: CommandSpec = {
     type: { type: 'string', value: 'TYPE', help: 'only events of this type' },
     subject: { type: 'string', value: 'SUBJECT', help: 'only of this subject, such as sandbox/ID' },
     user: { type: 'string', value: 'USER', help: 'only by, for or of this user' },
+    last: { type: 'string', value: 'NUMBER', help: 'only the newest so many' },
     format: {
       type: 'string',
       value: 'FORMAT',
@@ -29,6 +31,7 @@ export const auditCommand: CommandSpec = {
   json: 'print one event per line, as the API has it',
   examples: [
     ['porthole audit --user alice', 'what alice did, and what happened to what is hers'],
+    ['porthole audit --last 20', 'the newest 20, oldest first'],
     ['porthole audit --format ocsf', 'the same as OCSF events'],
     ['porthole audit --json > audit.jsonl', 'a copy that audit verify reads'],
     ['porthole audit verify', 'exit code 1, and the row, if one was changed'],
@@ -47,17 +50,19 @@ export const auditCommand: CommandSpec = {
 };
 
 async function listRows({ given, porthole, signal, show, print }: Context): Promise<number> {
+  const last = readLast(given.text('last'));
   const filter = {
     type: given.text('type') as AuditEvent['type'] | undefined,
     subject: given.text('subject'),
     user: given.text('user'),
+    order: last === undefined ? 'asc' : 'desc',
     signal,
-  };
+  } as const;
   if (readChoice(given, 'format', FORMATS) === 'ocsf') {
-    for await (const event of porthole.auditAsOcsf(filter)) await print(JSON.stringify(event));
+    for await (const event of lastOf(porthole.auditAsOcsf(filter), last)) await print(JSON.stringify(event));
     return 0;
   }
-  for await (const event of porthole.audit.events(filter)) {
+  for await (const event of lastOf(porthole.audit.events(filter), last)) {
     const { seq, time, type, subject, result, actor, on_behalf_of: behalf } = event;
     const who = actor === null ? 'redacted' : [actor.kind, actor.id].filter(Boolean).join(' ');
     const whom = behalf === null ? '' : ` for ${behalf}`;
@@ -65,6 +70,24 @@ async function listRows({ given, porthole, signal, show, print }: Context): Prom
     await show(event, plain(`${seq} ${time} ${type} ${subject} by ${who}${whom}${denied}`));
   }
   return 0;
+}
+
+function readLast(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const last = Number(text);
+  if (/^\d+$/.test(text) && last >= 1 && last <= MAX_LAST) return last;
+  throw new UsageError(`--last must be a number from 1 to ${MAX_LAST}, got ${JSON.stringify(text)}.`);
+}
+
+/** All of them; or the first so many, which are the newest, the oldest of them first. */
+async function* lastOf<Item>(
+  items: AsyncIterable<Item>,
+  last: number | undefined,
+): AsyncGenerator<Item, void> {
+  if (last === undefined) return yield* items;
+  const newest: Item[] = [];
+  for await (const item of items) if (newest.push(item) === last) break;
+  yield* newest.toReversed();
 }
 
 async function verifyRows({ given, porthole, signal, show }: Context, file?: string): Promise<number> {

@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { useIsOnlyUser } from '../live/person.ts';
+import { useIsOnlyUser, usePerson } from '../live/person.ts';
 import { Missing } from '../parts/elements.tsx';
 import { About } from './about.tsx';
+import { Audit } from './audit.tsx';
 import { General } from './general.tsx';
 import { Keys } from './keys.tsx';
 import { People } from './people.tsx';
@@ -22,6 +23,7 @@ const SECTIONS: readonly Section[] = [
   { id: 'webhooks', name: 'Webhooks', show: () => <Webhooks /> },
   { id: 'people', name: 'People', show: () => <People /> },
   { id: 'usage', name: 'Usage', show: () => <Usage /> },
+  { id: 'audit', name: 'Audit', show: () => <Audit /> },
   { id: 'about', name: 'About', show: () => <About /> },
 ];
 
@@ -33,7 +35,9 @@ interface SettingsPageProps {
 /** Preferences of this browser, and what concerns the person and the installation. */
 export default function SettingsPage({ id }: SettingsPageProps) {
   const isOnlyUser = useIsOnlyUser();
-  const sections = SECTIONS.filter((each) => each.id !== 'people' || !isOnlyUser);
+  const { admin } = usePerson();
+  const isShown = { people: !isOnlyUser, audit: admin } as Readonly<Record<string, boolean>>;
+  const sections = SECTIONS.filter((each) => isShown[each.id] ?? true);
   const section = sections.find((each) => each.id === id);
   if (section === undefined) return <Missing what="page" />;
   return (

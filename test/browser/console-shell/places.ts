@@ -104,6 +104,10 @@ export function placesOf(of: () => Made): Readonly<Record<string, Place>> {
       path: () => '/settings/usage',
       whole: (page) => page.getByRole('heading', { name: 'Your usage' }).waitFor(),
     },
+    'the audit': {
+      path: () => '/settings/audit',
+      whole: (page) => page.getByText('sandbox.created').first().waitFor(),
+    },
     'the installation': {
       path: () => '/settings/about',
       whole: (page) => page.getByRole('heading', { name: 'Installation' }).waitFor(),

@@ -134,6 +134,7 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
       },
     },
     usage: { path: '/settings/usage', show: (page) => page.getByText('Your usage').waitFor() },
+    audit: { path: '/settings/audit', show: (page) => page.getByText('run.created').first().waitFor() },
     about: { path: '/settings/about', show: (page) => page.getByText('Installation').waitFor() },
     // Last: it is in front of every page.
     approval: {

@@ -137,6 +137,15 @@ export function auditContract(instances: () => { readonly records: Records; read
       expect(await of({ to: new Date(Date.now() + 60_000) })).toHaveLength(3);
       const { rows: page, more } = await peer.audit.read({}, { after: 1, limit: 1 });
       expect([page.map(({ seq }) => seq), more]).toEqual([[2], true]);
+      await records.audit.add([stopped('loose')]);
+      const backwards = async (after: number) => {
+        const found = await peer.audit.read({}, { after, limit: 2, order: 'desc' });
+        return [found.rows.map(({ seq }) => seq), found.more];
+      };
+      expect([await backwards(0), await backwards(2)]).toEqual([
+        [[3, 2], true],
+        [[1], false],
+      ]);
     });
 
     test('verifies without what a user was redacted from', async () => {
