@@ -21,7 +21,11 @@ describe('the rights of the functions', () => {
     accessPlan(config({ 'porthole:sandboxes': sandboxes }))
       .find(({ id }) => id === 'functions')
       ?.role.rules.map(({ resources: [resource], verbs }) => `${resource}: ${verbs.join(' ')}`);
-  const previews = ['httproutes: get list create patch delete', 'services: get list create patch delete'];
+  const previews = [
+    'httproutes: get list create patch delete',
+    'services: get list create patch delete',
+    'resourcequotas: get',
+  ];
   const pools = { templates: { node: { image: 'node' } }, warmPools: { ready: { template: 'node' } } };
 
   test('make pods only where the functions do', () => {

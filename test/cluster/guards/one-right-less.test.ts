@@ -64,7 +64,13 @@ const sweep: Work = async ({ plane }, stack) => {
   await plane.sweep(new Date(Date.now() + TEN_MINUTES));
 };
 
-const PREVIEW_WORK: Record<string, Work> = {
+const readQuota: Work = async ({ provider }) => {
+  const counts = await provider.quota?.(AbortSignal.timeout(TEN_MINUTES));
+  if (counts?.length === 0) throw new Error('the doctor has no quota');
+};
+
+const FUNCTION_WORK: Record<string, Work> = {
+  'get resourcequotas': readQuota,
   'get httproutes': find,
   'list httproutes': listPreviews,
   'create httproutes': open,
@@ -86,9 +92,10 @@ const REAPER_WORK: Record<string, Work> = {
   'delete services': sweep,
 };
 
-/** Rights that cause no authorization error if missing, because the work is done later. */
+/** Rights that cause no authorization error if missing: the work is done later, or left out. */
 const QUIET: Record<string, string> = {
   'get services of the reaper': 'its Service is left to the sweep',
+  'get resourcequotas': 'the doctor has no quota',
 };
 
 const right = ({ verb, resource }: Need) => `${verb} ${resource}`;
@@ -154,7 +161,7 @@ suite('without one of its rights', missing(), () => {
       }
     };
     const work: Record<string, Work> = {
-      ...PREVIEW_WORK,
+      ...FUNCTION_WORK,
       'get pods': ({ provider }) => run(provider, running, ['true']),
       'list pods': ({ provider }) => collect(provider.list()),
       'watch pods': ({ provider }) => provider.create({ id: sandboxId() }),
@@ -259,7 +266,7 @@ suite('without one of its rights', missing(), () => {
     );
 
     test('grants functions that claim sandboxes no right beyond the tested ones', () => {
-      const all = [...Object.keys(work), ...Object.keys(PREVIEW_WORK)];
+      const all = [...Object.keys(work), ...Object.keys(FUNCTION_WORK)];
       expect(needs.map(right).toSorted()).toEqual(all.toSorted());
     });
   });
