@@ -84,9 +84,11 @@ async function* lastOf<Item>(
   items: AsyncIterable<Item>,
   last: number | undefined,
 ): AsyncGenerator<Item, void> {
-  if (last === undefined) return yield* items;
   const newest: Item[] = [];
-  for await (const item of items) if (newest.push(item) === last) break;
+  for await (const item of items) {
+    if (last === undefined) yield item;
+    else if (newest.push(item) === last) break;
+  }
   yield* newest.toReversed();
 }
 
