@@ -109,7 +109,10 @@ function tracingOf(provider: BasicTracerProvider, version: string): Tracing {
       const from =
         parent === undefined ? present : propagator.extract(ROOT_CONTEXT, parent, defaultTextMapGetter);
       const started = start(span, from);
-      return context.with(trace.setSpan(from, started), () => ended(started, until, work));
+      const within = trace.setSpan(from, started);
+      // Of a trace that is not sampled only the context is needed: it keeps other spans out.
+      if (!started.isRecording()) return context.with(within, work);
+      return context.with(within, () => ended(started, until, work));
     },
     add(name, began, attributes, failure) {
       const present = context.active();
