@@ -11,7 +11,8 @@ export function later(clock: Clock, milliseconds: number): Date {
 export interface WakingClock extends Clock {
   /**
    * Resolves once `now()` has reached `at`, or `signal` is aborted, whichever comes first; at once
-   * if either has already happened.
+   * if either has already happened. Where the clock is set back meanwhile, it takes as long as was
+   * left when it began: check `now()`.
    */
   until(at: Date, signal?: AbortSignal): Promise<void>;
 }

@@ -5,13 +5,19 @@
 import { rmSync } from 'node:fs';
 import { unfinished, updateConsole } from './build-console.ts';
 
-function end(): void {
-  rmSync(unfinished(), { recursive: true, force: true });
-  process.exit(1);
+// Threads of the build may still write.
+const clean = () => rmSync(unfinished(), { recursive: true, force: true, maxRetries: 3 });
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    clean();
+    // The host sees which signal has ended it.
+    process.kill(process.pid, signal);
+  });
 }
-
-process.once('SIGTERM', end);
-process.once('disconnect', end);
+process.once('disconnect', () => {
+  clean();
+  process.exit(1);
+});
 // A build that has finished does not wait for the host.
 process.channel?.unref();
 await updateConsole();

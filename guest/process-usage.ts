@@ -2,7 +2,7 @@
  * Resource usage of a process, read from /proc while it runs: Node has no wait4(2), and reaps its
  * children at once.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 
 /** USER_HZ: the unit of times in /proc, 100 on all machines that Node supports. */
 export const TICK_MS = 10;
@@ -51,13 +51,15 @@ export function anonymousBytes(pid: number): number {
 }
 
 /**
- * The memory of all processes in gVisor, without files; undefined elsewhere. Only gVisor has no
- * `smaps_rollup`, which Linux has since 4.14, and its `AnonPages` are those of the sandbox.
+ * The memory of all processes in gVisor, without files; undefined in Linux, which alone has a line
+ * for page tables. gVisor has numbers of the sandbox, and counts files of a tmpfs as anonymous.
  */
 export function anonymousBytesInGvisor(): number | undefined {
-  if (existsSync('/proc/self/smaps_rollup')) return undefined;
-  const kibibytes = /^AnonPages:\s+(\d+) kB$/m.exec(readText('/proc/meminfo') ?? '')?.[1];
-  return kibibytes === undefined ? undefined : Number(kibibytes) * 1_024;
+  const info = readText('/proc/meminfo') ?? '';
+  if (info.includes('PageTables:')) return undefined;
+  const kibibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(info)?.[1]);
+  const own = kibibytes('AnonPages') - kibibytes('Shmem');
+  return Number.isNaN(own) ? undefined : Math.max(0, own) * 1_024;
 }
 
 /** A process and its living descendants, at most a thousand. */

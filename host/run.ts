@@ -69,6 +69,8 @@ function buildConsole(log: Logger, stopping: AbortSignal): void {
       // Its channel tells the builder that the host was killed.
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       timeout: MAX_BUILD_MS,
+      // One that hangs handles no other.
+      killSignal: 'SIGKILL',
     },
   );
   let words = '';

@@ -3,6 +3,7 @@ import { component } from './settings-with-outputs.ts';
 import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
 import { networkRangeSpec, podsOf } from '../constructs/port-range-manifests.ts';
 import { GUEST_PORT } from '../protocol/guest/guest-pod.ts';
+import { GUEST_PREVIEW_PORT } from '../protocol/guest/previews-protocol.ts';
 import { BROKER_PORT, BROWSERS_PORT, CHANNEL_PORT, functionsPort } from './environment.plan.ts';
 import { componentLabels, ownMetadata, STACK_LABELS } from './labels.ts';
 import { portRange } from './preview-services.plan.ts';
@@ -207,7 +208,11 @@ export function callsPlan(config: StackConfig) {
       egress: [
         // Anywhere: caches of DNS may listen on the node.
         { ports: TO_DNS.ports },
-        { to: [podsOf(namespaces.previews, SANDBOX_POD_LABELS)], ports: [tcp(GUEST_PORT)] },
+        // The sandboxes' policies refuse the second, and the doctor sees whether they do.
+        {
+          to: [podsOf(namespaces.previews, SANDBOX_POD_LABELS)],
+          ports: [tcp(GUEST_PORT), tcp(GUEST_PREVIEW_PORT)],
+        },
         { to: [podsOf(gateway.podNamespace, gateway.podLabels)], ports: listenerPorts(gateway).map(tcp) },
         ...(config.browsers === undefined ? [] : [{ to: [own('browsers')], ports: [tcp(BROWSERS_PORT)] }]),
         ...(config.broker === undefined ? [] : [{ to: [own('broker')], ports: [tcp(BROKER_PORT)] }]),

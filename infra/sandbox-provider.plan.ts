@@ -1,6 +1,6 @@
 import { podSettings } from '../protocol/settings/environment-schema.ts';
 import type { Row } from './variable-rows.ts';
-import { amountOf } from './quantity.ts';
+import { amountOf } from '../base/quantity.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 type Sandboxes = StackConfig['sandboxes'];

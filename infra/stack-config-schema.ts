@@ -22,7 +22,8 @@ import {
   Zone,
 } from './gateway-config-schema.ts';
 import { isUnknown, orOutput } from './placeholders.ts';
-import { amountOf, canonicalQuantity } from './quantity.ts';
+import { amountOf } from '../base/quantity.ts';
+import { canonicalQuantity } from './quantity.ts';
 import { RELEASE_IMAGES } from './release-images.ts';
 
 /** A Kubernetes quantity; `pulumi config set --path` stores `1` as a number. */

@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { ulid } from '#adapters/system/clock-and-random-ids.ts';
 import type { NewAuditEvent } from '#core/audit/audit-event.ts';
-import { type AttemptDecision, LONGEST_PAUSE_MS } from '#core/webhooks/attempt-decision.ts';
+import { type AttemptDecision, MAX_PAUSES_MS } from '#core/webhooks/attempt-decision.ts';
 import type { SigningKey } from '#core/webhooks/sign-webhook.ts';
 import {
   type EventFilter,
@@ -173,16 +173,24 @@ export function webhookRecords(session: SqlSession, { seal, open }: OwnerSeals):
         await db
           .updateTable('webhook_deliveries')
           .set({ next_at: after(0) })
+          // By hook, as the index of what is due.
           .where('hook_id', 'in', db.selectFrom('webhooks').select('id'))
           .where('next_at', '>', after(0))
           .where((where) =>
-            where.or([where('attempts', '=', 0), where('next_at', '>', after(LONGEST_PAUSE_MS.delivery))]),
+            where.or(
+              MAX_PAUSES_MS.delivery.map((ms, attempts) =>
+                where.and([
+                  where('attempts', attempts < MAX_PAUSES_MS.delivery.length - 1 ? '=' : '>=', attempts),
+                  where('next_at', '>', after(ms)),
+                ]),
+              ),
+            ),
           )
           .execute();
         await db
           .updateTable('webhooks')
           .set({ retry_at: null })
-          .where('retry_at', '>', after(LONGEST_PAUSE_MS.hook))
+          .where('retry_at', '>', after(MAX_PAUSES_MS.hook))
           .execute();
       }),
 

@@ -14,13 +14,13 @@ const AT_ONCE = 1_000;
 
 export async function* auditAsOcsf(
   http: HttpClient,
-  { signal, from, to, ...filter }: AuditFilter,
+  { signal, from, to, limit = AT_ONCE, ...filter }: AuditFilter,
 ): AsyncGenerator<OcsfEvent, void> {
   const fixed = {
     ...filter,
     from: from?.toISOString(),
     to: to?.toISOString(),
-    limit: AT_ONCE,
+    limit,
     format: 'ocsf',
   };
   for (let after = 0; ; ) {
@@ -30,7 +30,7 @@ export async function* auditAsOcsf(
       .slice(0, -1)
       .map((line) => JSON.parse(line) as OcsfEvent);
     yield* events;
-    if (events.length < AT_ONCE) return;
+    if (events.length < limit) return;
     after = events.at(-1)?.metadata.sequence ?? 0;
   }
 }

@@ -16,6 +16,8 @@ export interface AuditFilter extends CallOptions {
   readonly to?: Date | undefined;
   /** `desc`: newest first. @default asc */
   readonly order?: 'asc' | 'desc' | undefined;
+  /** Rows of one request. @default 1000 */
+  readonly limit?: number | undefined;
 }
 
 export interface AuditHeads {
@@ -36,8 +38,9 @@ export class Audit {
     this.#http = http;
   }
 
+  /** In the order of the filter. */
   events({ signal, from, to, ...filter }: AuditFilter = {}): AsyncGenerator<AuditEvent, void> {
-    const query = { ...filter, from: from?.toISOString(), to: to?.toISOString(), limit: AT_ONCE };
+    const query = { limit: AT_ONCE, ...filter, from: from?.toISOString(), to: to?.toISOString() };
     return pages<AuditEvent>(this.#http, 'v1/audit', 'events', query, signal);
   }
 

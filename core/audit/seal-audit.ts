@@ -37,7 +37,7 @@ export async function sealAudit({ records, clock, tokens, archives }: SealAuditD
   if (signed?.seq === last.seq) return;
   // The event of a head needs no head, or an idle chain would grow.
   if (last.type === 'audit.head' && signed?.seq === last.seq - 1) return;
-  // The time since the last head; where the clock was set back, until it.
+  // A head from the future was signed before the clock was set back: it does not count.
   if (signed !== undefined && Math.abs(at.getTime() - signed.at.getTime()) < HEAD_EVERY_MS) return;
   const head = { seq: last.seq, hash: last.hash, at };
   const token = tokens.signAuditHead(head);

@@ -84,7 +84,8 @@ export async function examineInstallation(deps: ExamineInstallationDeps): Promis
     'network policies': async (signal) => {
       const page = await records.sandboxes.live({ limit: 100 }, installationId).catch(() => undefined);
       const running = page?.items.filter(({ observed }) => observed === 'running') ?? [];
-      const ids = running.slice(0, MOST_TRIED).map(({ id }) => id);
+      // The oldest: policies take a moment to apply to a new pod.
+      const ids = running.slice(-MAX_TRIED).map(({ id }) => id);
       return policiesFinding(await sandboxes.enforcesPolicies?.(ids, signal));
     },
     images: async (signal) => {
@@ -130,7 +131,7 @@ async function askDatabase(records: Pick<Records, 'database'>, clock: Clock) {
 }
 
 /** Sandboxes that are asked whether network policies hold. */
-const MOST_TRIED = 3;
+const MAX_TRIED = 3;
 
 /** An id that no sandbox has: the provider answers that it is absent. */
 const NO_SANDBOX = 'aaaaaaaaaaaaaaaa';
@@ -177,8 +178,8 @@ export function clockFinding(offset: number, signed: Date | undefined, now: Date
     if (signed === undefined || signed.getTime() - now.getTime() < CLOCK_FAILS_MS)
       return ok("agrees with the database's");
     return warning(
-      `was set back: the audit was signed at ${signed.toISOString()}`,
-      'Synchronize it with NTP. What was planned while it was ahead may come late.',
+      `was set back: the last head of the audit is of ${signed.toISOString()}`,
+      'Nothing to do if the time is right now: passes go on, and the next head replaces it.',
     );
   }
   const detail = `${(size / 1_000).toFixed(1)} s ${offset > 0 ? 'behind' : 'ahead of'} the database's`;
@@ -186,7 +187,7 @@ export function clockFinding(offset: number, signed: Date | undefined, now: Date
   return found(detail, 'Synchronize both with NTP: tokens and deadlines depend on the time.');
 }
 
-/** Kubernetes has since then what the admission policies of sandboxes need. */
+/** ValidatingAdmissionPolicies, which limit sandboxes, are stable from Kubernetes 1.30 on. */
 const LEAST: Readonly<Record<string, readonly [major: number, minor: number]>> = { Kubernetes: [1, 30] };
 
 /**
@@ -204,8 +205,8 @@ export function versionsFinding(software: readonly string[], newerStep: string |
   }
   if (newerStep === undefined) return ok(detail);
   return warning(
-    `${detail}; a newer Porthole has changed the database (${newerStep})`,
-    'Finish the roll-out, or the roll-back: do not run both versions for long.',
+    `${detail}; a newer Porthole has used this database (${newerStep})`,
+    'Finish the roll-out. After a roll-back this stays until the next upgrade.',
   );
 }
 
@@ -231,10 +232,11 @@ export function isolationFinding(enforcement: Enforcement): Finding {
 
 export function policiesFinding(areEnforced: boolean | undefined): Finding | undefined {
   if (areEnforced === undefined) return undefined;
-  if (areEnforced) return ok("enforced: a sandbox's port for the Gateway refuses this pod");
+  if (areEnforced)
+    return ok('enforced: this pod cannot connect to a port that sandboxes have for the Gateway');
   return warning(
-    "not enforced: a sandbox's port for the Gateway alone accepts this pod",
-    'Install a network plugin that enforces NetworkPolicy, such as Calico or Cilium, and the policies of Porthole: sandboxes reach each other and the cluster.',
+    'not enforced: this pod can connect to a port that sandboxes have for the Gateway alone',
+    "Install a network plugin that enforces NetworkPolicy, such as Calico or Cilium, and deploy Porthole's policies. Without them, sandboxes can reach each other and the cluster.",
   );
 }
 

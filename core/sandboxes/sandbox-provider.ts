@@ -194,7 +194,7 @@ export interface SandboxProvider {
   /**
    * Whether the cluster enforces its network policies; undefined where that cannot be seen from
    * here.
-   * @param ids of running sandboxes, which are tried until one can tell
+   * @param ids of running sandboxes, all of which are tried
    * @default there are none
    */
   enforcesPolicies?(ids: readonly string[], signal: AbortSignal): Promise<boolean | undefined>;

@@ -19,7 +19,7 @@ export interface CountUsageDeps {
 /** Guests that are asked at once. */
 const AT_ONCE = 32;
 /** In which a guest answers, in milliseconds. Longer at a stop: no later reading has the rest. */
-const ANSWERS_WITHIN_MS = { pass: 1_500, stop: 5_000 };
+const ANSWERS_WITHIN_MS = { pass: 1_500, stop: 3_000 };
 
 /** One pass over the sandboxes of an installation. Passes may run concurrently. */
 export async function countUsage(

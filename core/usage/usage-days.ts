@@ -30,8 +30,8 @@ export function firstKeptDay(now: Date): string {
 }
 
 /**
- * What a counter has counted since its last reading, by days; empty for an older reading. One that
- * has counted more is no older: the clock was set back.
+ * What a counter has counted since its last reading, by days; empty for an older reading. One of
+ * an earlier time that has counted more is newer: the clock was set back.
  * @param since the sandbox was made then: a pod of the pool counts from before
  */
 export function usageSince(

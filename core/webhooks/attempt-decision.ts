@@ -37,8 +37,15 @@ type Backoff = typeof RETRY;
 
 /** How much a pause varies, so that retries do not come together. */
 const VARIES = 0.2;
-/** The longest pauses, in milliseconds: what is due later was planned by a clock that was ahead. */
-export const LONGEST_PAUSE_MS = { delivery: RETRY.most * (1 + VARIES), hook: PROBE.most * (1 + VARIES) };
+/** How far clocks of several hosts may differ; longer than a lease. */
+const MARGIN_MS = 60 * SECOND;
+/** The longest pauses after so many attempts, and of a webhook, in milliseconds. */
+export const MAX_PAUSES_MS = {
+  delivery: Array.from({ length: 8 }, (_, attempts) =>
+    attempts === 0 ? MARGIN_MS : pause(RETRY, attempts, 1) + MARGIN_MS,
+  ),
+  hook: PROBE.most * (1 + VARIES) + MARGIN_MS,
+};
 
 /** @param chance from 0 to 1 */
 function pause({ first, factor, most }: Backoff, tries: number, chance: number): number {

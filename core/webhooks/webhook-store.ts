@@ -99,7 +99,7 @@ export interface WebhookRecords {
    * was behind. A webhook with 1,000 waiting deliveries stays behind.
    */
   fanOut(now: Date): Promise<boolean>;
-  /** Makes due what was planned for a time that is no longer near: the clock was set back. */
+  /** Makes due what is planned for later than any pause allows: the clock was set back. */
   hasten(now: Date): Promise<void>;
   /** The earliest first. */
   due(): Promise<readonly DueWebhook[]>;

@@ -76,7 +76,7 @@ const listRoute = defineRoute('listAuditEvents', 'GET', '/v1/audit', {
   description: 'Each row has the hash of the row before. `porthole audit verify` checks them. For admins.',
   query: z.object({
     ...pageQuery,
-    after: seq.default(0).describe('`seq` of the last known row'),
+    after: seq.default(0).describe('`seq` of the last known row; with `desc`, 0 is the end'),
     order: z.enum(['asc', 'desc']).default('asc').describe('`asc`: oldest first; `desc`: newest first'),
     type: z.enum(AUDIT_EVENT_TYPES).optional(),
     subject: z.string().max(300).optional(),

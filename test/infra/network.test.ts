@@ -303,7 +303,10 @@ describe("the network of the stack's own pods", () => {
     expect(rest).toEqual([
       {
         to: [from('agentweaver', { 'porthole.sandbox.users.io/role': 'sandbox' })],
-        ports: [{ protocol: 'TCP', port: 2790 }],
+        ports: [
+          { protocol: 'TCP', port: 2790 },
+          { protocol: 'TCP', port: 2791 },
+        ],
       },
       {
         to: [from('traefik', { app: 'traefik' })],

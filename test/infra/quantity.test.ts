@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { amountOf, canonicalQuantity } from '../../infra/quantity.ts';
+import { amountOf } from '#base/quantity.ts';
+import { canonicalQuantity } from '../../infra/quantity.ts';
 
 // What `kubectl get` shows of each.
 test.each([

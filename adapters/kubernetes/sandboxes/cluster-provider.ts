@@ -7,6 +7,7 @@ import {
 } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_LABELS, SANDBOX_QUOTA, selector } from '#constructs/names.ts';
 import { PortholeError } from '#base/errors.ts';
+import { amountOf } from '#base/quantity.ts';
 import type {
   Enforcement,
   GuestConnection,
@@ -28,7 +29,7 @@ import {
 } from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { isReason } from '../client/kubernetes-error.ts';
-import { enforcesPolicies } from './network-policies.ts';
+import { refusesGatewayPort } from './network-policies.ts';
 import { type GuestAccess, PodGuests } from './pod-guests.ts';
 import { type Pod, podState, type RunningPod } from './pod-state.ts';
 import { portError, CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
@@ -176,21 +177,23 @@ export abstract class ClusterProvider implements SandboxProvider {
     return Object.entries(hard).map(([name, most]) => ({
       // `count/sandboxclaims.extensions.agents.x-k8s.io`
       what: name.replace(/^count\//, '').replace(/\..*$/, ''),
-      used: Number(used[name] ?? 0),
-      most: Number(most),
+      used: amountOf(used[name] ?? '0'),
+      most: amountOf(most),
     }));
   }
 
-  /** From a node nothing can be seen: a policy never keeps it from its own pods. */
+  /** A node always reaches its own pods, so only a pod can tell. */
   async enforcesPolicies(ids: readonly string[], signal: AbortSignal): Promise<boolean | undefined> {
     if (!isInCluster()) return undefined;
-    for (const id of ids) {
-      // It may have stopped meanwhile.
-      const pod = await this.running(id, signal).catch(() => undefined);
-      const areEnforced = pod && (await enforcesPolicies(pod, signal));
-      if (areEnforced !== undefined) return areEnforced;
-    }
-    return undefined;
+    const found = await Promise.all(
+      ids.map(async (id) => {
+        // It may have stopped meanwhile.
+        const pod = await this.running(id, signal).catch(() => undefined);
+        return pod && refusesGatewayPort(pod, signal);
+      }),
+    );
+    const known = found.filter((each) => each !== undefined);
+    return known.length === 0 ? undefined : known.every(Boolean);
   }
 
   connect(id: string, operation: string, signal?: AbortSignal): Promise<GuestConnection> {

@@ -9,11 +9,11 @@ import type { RunningPod } from './pod-state.ts';
 const CONNECTS_WITHIN_MS = 1_000;
 
 /**
- * Whether something enforces the network policies of a sandbox, for a caller in a pod of the
- * functions: it may call a guest, and not the port that the guest has for the Gateway.
+ * Whether a sandbox refuses this pod the port that its guest has for the Gateway. Pods of the
+ * functions may try both of its ports; the policies of sandboxes let only one in.
  * @returns undefined if the guest does not answer
  */
-export async function enforcesPolicies(
+export async function refusesGatewayPort(
   { address, guestKeys }: RunningPod,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { AuditError, verifyAudit } from '../../node/verify-audit.ts';
-import type { AuditEvent, AuditHeads } from '../../resources/audit.ts';
+import type { AuditEvent, AuditFilter, AuditHeads } from '../../resources/audit.ts';
 import { type CommandSpec, type Context, readChoice, UsageError } from '../command.ts';
 import { plain } from '../print.ts';
 
@@ -19,7 +19,7 @@ export const auditCommand: CommandSpec = {
     type: { type: 'string', value: 'TYPE', help: 'only events of this type' },
     subject: { type: 'string', value: 'SUBJECT', help: 'only of this subject, such as sandbox/ID' },
     user: { type: 'string', value: 'USER', help: 'only by, for or of this user' },
-    last: { type: 'string', value: 'NUMBER', help: 'only the newest so many' },
+    last: { type: 'string', value: 'NUMBER', help: 'only the newest NUMBER events' },
     format: {
       type: 'string',
       value: 'FORMAT',
@@ -51,13 +51,13 @@ export const auditCommand: CommandSpec = {
 
 async function listRows({ given, porthole, signal, show, print }: Context): Promise<number> {
   const last = readLast(given.text('last'));
-  const filter = {
+  const filter: AuditFilter = {
     type: given.text('type') as AuditEvent['type'] | undefined,
     subject: given.text('subject'),
     user: given.text('user'),
-    order: last === undefined ? 'asc' : 'desc',
+    ...(last !== undefined && { order: 'desc', limit: Math.min(last, 1_000) }),
     signal,
-  } as const;
+  };
   if (readChoice(given, 'format', FORMATS) === 'ocsf') {
     for await (const event of lastOf(porthole.auditAsOcsf(filter), last)) await print(JSON.stringify(event));
     return 0;

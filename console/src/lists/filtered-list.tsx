@@ -172,12 +172,15 @@ export function useOlderPages<Item>(
   useEffect(() => {
     const { value: page } = newest;
     if (page === undefined) return;
-    // Reading the newest page again does not change the cursor of the older pages.
-    setList((before) =>
-      before === undefined
+    // Reading the newest page again does not change the cursor of the older pages, unless there are
+    // others between them.
+    setList((before) => {
+      const known = new Set(before?.items.map(idOf));
+      const meets = page.next === null || page.items.some((item) => known.has(idOf(item)));
+      return before === undefined || !meets
         ? page
-        : { items: uniqueBy([...page.items, ...before.items], idOf), next: before.next },
-    );
+        : { items: uniqueBy([...page.items, ...before.items], idOf), next: before.next };
+    });
   }, [newest.value]);
   const next = list?.next ?? undefined;
   const showOlder = () =>

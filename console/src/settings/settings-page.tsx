@@ -15,15 +15,17 @@ interface Section {
   readonly id: string;
   readonly name: string;
   readonly show: () => ReactNode;
+  /** @default always */
+  readonly isShown?: (to: { readonly isOnlyUser: boolean; readonly admin: boolean }) => boolean;
 }
 
 const SECTIONS: readonly Section[] = [
   { id: '', name: 'General', show: () => <General /> },
   { id: 'keys', name: 'Keys', show: () => <Keys /> },
   { id: 'webhooks', name: 'Webhooks', show: () => <Webhooks /> },
-  { id: 'people', name: 'People', show: () => <People /> },
+  { id: 'people', name: 'People', show: () => <People />, isShown: ({ isOnlyUser }) => !isOnlyUser },
   { id: 'usage', name: 'Usage', show: () => <Usage /> },
-  { id: 'audit', name: 'Audit', show: () => <Audit /> },
+  { id: 'audit', name: 'Audit', show: () => <Audit />, isShown: ({ admin }) => admin },
   { id: 'about', name: 'About', show: () => <About /> },
 ];
 
@@ -36,8 +38,7 @@ interface SettingsPageProps {
 export default function SettingsPage({ id }: SettingsPageProps) {
   const isOnlyUser = useIsOnlyUser();
   const { admin } = usePerson();
-  const isShown = { people: !isOnlyUser, audit: admin } as Readonly<Record<string, boolean>>;
-  const sections = SECTIONS.filter((each) => isShown[each.id] ?? true);
+  const sections = SECTIONS.filter(({ isShown }) => isShown?.({ isOnlyUser, admin }) ?? true);
   const section = sections.find((each) => each.id === id);
   if (section === undefined) return <Missing what="page" />;
   return (

@@ -4,7 +4,7 @@ import { deploymentPlan } from '../../../infra/functions.ts';
 import { STACK_LABELS } from '../../../infra/labels.ts';
 import { ENVIRONMENT_NAME } from '../../../infra/pod.plan.ts';
 import { reaperPlan } from '../../../infra/scheduled-jobs.ts';
-import { closedPlan, toGuestPlan } from '../../../infra/network.ts';
+import { callsPlan, closedPlan, toGuestPlan } from '../../../infra/network.ts';
 import { readStackConfig } from '../../../infra/read-stack-config.ts';
 import { stackFile, values } from '../../infra/support/stack-files.ts';
 import type { BuiltImages } from './built-images.ts';
@@ -50,7 +50,7 @@ export function functionHostObjects(namespace: string, { functionHost, sandbox }
   const list = (...items: object[]) => ({ apiVersion: 'v1', kind: 'List', items });
   return {
     policies: list(
-      ...[closedPlan(config), toGuestPlan(config)].map((plan) => ({
+      ...[closedPlan(config), toGuestPlan(config), callsPlan(config)].map((plan) => ({
         apiVersion: 'networking.k8s.io/v1',
         kind: 'NetworkPolicy',
         ...plan,

@@ -60,7 +60,7 @@ test.each([
     'a clock that was set back',
     clockFinding(0, later(HOUR), NOON),
     'warning',
-    'was set back: the audit was signed at 2026-06-01T13:00:00.000Z',
+    'was set back: the last head of the audit is of 2026-06-01T13:00:00.000Z',
   ],
   [
     'versions that work',
@@ -73,7 +73,7 @@ test.each([
     'a database of a newer version',
     versionsFinding(['Porthole 1.0.0'], '0050-more'),
     'warning',
-    'Porthole 1.0.0; a newer Porthole has changed the database (0050-more)',
+    'Porthole 1.0.0; a newer Porthole has used this database (0050-more)',
   ],
   ['all limits', isolationFinding(ENFORCED), 'ok', 'every limit of a sandbox is enforced'],
   [
@@ -86,13 +86,13 @@ test.each([
     'policies that hold',
     policiesFinding(true),
     'ok',
-    "enforced: a sandbox's port for the Gateway refuses this pod",
+    'enforced: this pod cannot connect to a port that sandboxes have for the Gateway',
   ],
   [
     'policies that nothing enforces',
     policiesFinding(false),
     'warning',
-    "not enforced: a sandbox's port for the Gateway alone accepts this pod",
+    'not enforced: this pod can connect to a port that sandboxes have for the Gateway alone',
   ],
   ['images that run', imagesFinding([], 3), 'ok', '3 in the catalogue'],
   ['an image that is not there', imagesFinding(['go'], 3), 'warning', 'the provider cannot run go'],
