@@ -6,6 +6,6 @@ const UNITS: Readonly<Record<string, number>> = { ...BINARY, ...DECIMAL };
 
 /** What a Kubernetes quantity says. */
 export function amountOf(quantity: string): number {
-  const [, digits = '0', unit = ''] = /^([\d.]+)(\w*)$/.exec(quantity) ?? [];
+  const [, digits = '0', unit = ''] = /^([\d.]+)([A-Za-z]*)$/.exec(quantity) ?? [];
   return Number(digits) * (UNITS[unit] ?? 1);
 }
