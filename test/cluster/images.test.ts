@@ -84,6 +84,16 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
       });
     });
 
+    test('knows how much of the quota is used', async () => {
+      expect(await check('quota')).toBeUndefined();
+      await apply(functionHostObjects(namespace, images).quota);
+      const shown = { state: 'ok', detail: expect.stringMatching(/^\d+ of \d+ pers\w+, \d+ of \d+ pods$/) };
+      // The cluster fills in its numbers without an event.
+      while ((await check('quota')) === undefined) await pause(100);
+      expect(await check('quota')).toMatchObject(shown);
+      await kubectl(['delete', 'resourcequotas', '--all']);
+    });
+
     test(
       'sees whether the cluster enforces the network policies of sandboxes',
       async () => {

@@ -176,7 +176,7 @@ export abstract class ClusterProvider implements SandboxProvider {
     const { hard = {}, used = {} } = found?.status ?? {};
     return Object.entries(hard).map(([name, most]) => ({
       // `count/sandboxclaims.extensions.agents.x-k8s.io`
-      what: name.replace('count/', '').split('.', 1).join(),
+      what: name.replace('count/', '').split('.')[0] ?? name,
       used: amountOf(used[name] ?? '0'),
       most: amountOf(most),
     }));

@@ -5,6 +5,7 @@ import { STACK_LABELS } from '../../../infra/labels.ts';
 import { ENVIRONMENT_NAME } from '../../../infra/pod.plan.ts';
 import { reaperPlan } from '../../../infra/scheduled-jobs.ts';
 import { callsPlan, closedPlan, toGuestPlan } from '../../../infra/network.ts';
+import { sandboxQuotaPlan } from '../../../infra/quota.ts';
 import { readStackConfig } from '../../../infra/read-stack-config.ts';
 import { stackFile, values } from '../../infra/support/stack-files.ts';
 import type { BuiltImages } from './built-images.ts';
@@ -19,7 +20,7 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 
 /**
  * The objects that infra/ would create for the functions and their reaper, all in one namespace: a
- * pod of each, the objects that pods need, and the network policies that close sandboxes.
+ * pod of each, the objects that pods need, and the quota and the network policies of sandboxes.
  */
 export function functionHostObjects(namespace: string, { functionHost, sandbox }: BuiltImages) {
   const { databaseUrl: _, ...config } = readStackConfig(
@@ -49,6 +50,7 @@ export function functionHostObjects(namespace: string, { functionHost, sandbox }
   });
   const list = (...items: object[]) => ({ apiVersion: 'v1', kind: 'List', items });
   return {
+    quota: { apiVersion: 'v1', kind: 'ResourceQuota', ...sandboxQuotaPlan(config) },
     policies: list(
       ...[closedPlan(config), toGuestPlan(config), callsPlan(config)].map((plan) => ({
         apiVersion: 'networking.k8s.io/v1',
