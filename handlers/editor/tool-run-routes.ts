@@ -173,6 +173,7 @@ const getToolRunRoute = defineRoute('getToolRun', 'GET', '/api/v1/editor/tool-ru
 const listToolRunsRoute = defineRoute('listToolRuns', 'GET', '/api/v1/editor/tool-runs', {
   tag: 'Editor',
   summary: 'List the runs of a tool, newest first',
+  description: 'Without their results and output.',
   query: z.object({
     tool_id: z.string().max(200),
     ...pageQuery,

@@ -69,7 +69,7 @@ export abstract class ClusterProvider implements SandboxProvider {
   protected readonly guests: PodGuests;
   protected readonly pods: Collection;
   protected readonly watching: Watching;
-  readonly #namespace: string;
+  readonly #quotas: Collection;
   readonly #settleWithinMs: number;
   readonly #nodeWithinMs: number;
 
@@ -78,7 +78,7 @@ export abstract class ClusterProvider implements SandboxProvider {
     const { settleWithinMs = 180_000, nodeWithinMs = NODE_WITHIN_MS } = options;
     const streams = openClusterStreams(access, openWithinMs);
     this.client = client;
-    this.#namespace = namespace;
+    this.#quotas = collection(RESOURCE_QUOTAS, namespace);
     this.pods = collection(PODS, namespace);
     this.watching = { client, streams };
     this.guests = new PodGuests({ ...guest, streams, pods: this.pods });
@@ -165,8 +165,7 @@ export abstract class ClusterProvider implements SandboxProvider {
   }
 
   async quota(signal: AbortSignal): Promise<readonly QuotaCount[]> {
-    const quotas = collection(RESOURCE_QUOTAS, this.#namespace);
-    const found = await find<ResourceQuota>(this.client, quotas, SANDBOX_QUOTA, signal).catch(
+    const found = await find<ResourceQuota>(this.client, this.#quotas, SANDBOX_QUOTA, signal).catch(
       (error: unknown) => {
         // A Role that others keep may lack the right.
         if (isReason(error, 'Forbidden')) return undefined;
